@@ -1,0 +1,37 @@
+# One static library per module, in the order of docs/design.md: a module may use those above it.
+# Every .cpp below a module's folder is part of it, so that a new file needs no edit here.
+find_package(fmt REQUIRED)
+find_package(Threads REQUIRED)
+
+set(TREADLE_MODULES base tensor graph ops passes kernels plan cpu formats api)
+set(previous "")
+foreach(module IN LISTS TREADLE_MODULES)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${module}/*.cpp)
+  if(NOT sources)
+    continue()
+  endif()
+  add_library(treadle_${module} OBJECT ${sources})
+  target_include_directories(treadle_${module} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(treadle_${module} PUBLIC treadle_options fmt::fmt Threads::Threads)
+  list(APPEND TREADLE_OBJECTS $<TARGET_OBJECTS:treadle_${module}>)
+  foreach(source IN LISTS sources)
+    if(source MATCHES "_avx2\\.cpp$")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c;-O3")
+    elseif(source MATCHES "_avx512\\.cpp$")
+      set_source_files_properties(${source} PROPERTIES
+        COMPILE_OPTIONS "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx2;-mfma;-mf16c;-O3")
+    elseif(source MATCHES "/kernels/")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-O3")
+    endif()
+  endforeach()
+endforeach()
+
+# Everything, for tests and the command, which reach inside.
+add_library(treadle_internal STATIC ${TREADLE_OBJECTS})
+target_include_directories(treadle_internal PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(treadle_internal PUBLIC treadle_options fmt::fmt Threads::Threads)
+
+file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.cpp)
+if(cli_sources)
+  include(${PROJECT_SOURCE_DIR}/cmake/cli.cmake)
+endif()

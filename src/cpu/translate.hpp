@@ -1,0 +1,30 @@
+// The translators' interface: from a node to a kernel.
+#pragma once
+
+#include "graph/graph.hpp"
+#include "plan/program.hpp"
+
+namespace treadle::cpu {
+
+// What a translator may ask about the node that it is given.
+struct TranslateContext {
+  const Graph& graph;
+  const Node& node;
+  const LowerOptions& options;
+
+  const Fact& in(std::size_t i) const { return graph.fact(node.inputs[i]); }
+  bool has(std::size_t i) const { return i < node.inputs.size() && node.inputs[i].present(); }
+  const Fact& out(std::size_t i = 0) const { return node.outputs[i].fact; }
+  // The constant elements of input i, or null.
+  const Tensor* constant(std::size_t i) const { return has(i) ? in(i).value.get() : nullptr; }
+};
+
+struct Translation {
+  KernelPtr kernel;  // null: this translator does not take the node
+  int inplace = -1;  // see Step::inplace
+};
+
+// A translator decides from dtype and rank (sizes may be symbols; the kernel's bind sees numbers).
+using Translator = Translation (*)(const TranslateContext&);
+
+}  // namespace treadle::cpu

@@ -1,0 +1,139 @@
+// The dot tile over a vector type V (see simd/). Included by the per-instruction-set files only.
+#pragma once
+
+#include "kernels/gemm/dot.hpp"
+
+namespace treadle::kernels {
+
+template <typename V, int kRows, int kVectors, typename F>
+inline __attribute__((always_inline)) void each_register(F&& f) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) f(r, j);
+  }
+}
+
+template <typename V, int kRows, int kVectors>
+inline __attribute__((always_inline)) void activate_registers(
+    const DotTile& t, typename V::Reg (&acc)[kRows][kVectors]) {
+  using Reg = typename V::Reg;
+  const Reg a = V::set(t.act_a), b = V::set(t.act_b);
+  const auto unit = [&](Reg x) {
+    return V::at_most(V::set(1.0f), V::at_least(V::zero(), V::fma(a, x, b)));
+  };
+  switch (t.act) {
+    case Act::Relu:
+      each_register<V, kRows, kVectors>(
+          [&](int r, int j) { acc[r][j] = V::at_least(V::zero(), acc[r][j]); });
+      break;
+    case Act::Clip:
+      each_register<V, kRows, kVectors>(
+          [&](int r, int j) { acc[r][j] = V::at_most(b, V::at_least(a, acc[r][j])); });
+      break;
+    case Act::LeakyRelu:
+      each_register<V, kRows, kVectors>(
+          [&](int r, int j) { acc[r][j] = V::if_negative(acc[r][j], V::mul(a, acc[r][j])); });
+      break;
+    case Act::PRelu:
+      each_register<V, kRows, kVectors>([&](int r, int j) {
+        acc[r][j] = V::if_negative(acc[r][j], V::mul(V::load(t.slope + j * V::kLanes), acc[r][j]));
+      });
+      break;
+    case Act::HardSigmoid:
+      each_register<V, kRows, kVectors>([&](int r, int j) { acc[r][j] = unit(acc[r][j]); });
+      break;
+    case Act::HardSwish:
+      each_register<V, kRows, kVectors>(
+          [&](int r, int j) { acc[r][j] = V::mul(acc[r][j], unit(acc[r][j])); });
+      break;
+    default:
+      break;
+  }
+}
+
+template <typename V, int kRows, int kVectors>
+inline __attribute__((always_inline)) void finish_registers(
+    const DotTile& t, typename V::Reg (&acc)[kRows][kVectors]) {
+  constexpr int kLanes = V::kLanes;
+  if (t.n < kVectors * kLanes) {
+    float sums[kRows * kVectors * kLanes];
+    each_register<V, kRows, kVectors>(
+        [&](int r, int j) { V::store(sums + (r * kVectors + j) * kLanes, acc[r][j]); });
+    finish_partial_tile(t, sums, kRows, kVectors * kLanes);
+    return;
+  }
+  const auto add_rows = [&](const float* const* rows) {
+    each_register<V, kRows, kVectors>([&](int r, int j) {
+      acc[r][j] = V::add(acc[r][j], V::load(rows[r] + t.column + j * kLanes));
+    });
+  };
+  if (t.add_c) add_rows(t.c);
+  if (t.bias) {
+    each_register<V, kRows, kVectors>(
+        [&](int r, int j) { acc[r][j] = V::add(acc[r][j], V::load(t.bias + j * kLanes)); });
+  }
+  if (t.residual && t.residual_before_act) add_rows(t.residual);
+  if (t.act != Act::None) activate_registers<V, kRows, kVectors>(t, acc);
+  if (t.residual && !t.residual_before_act) add_rows(t.residual);
+  each_register<V, kRows, kVectors>(
+      [&](int r, int j) { V::store(t.c[r] + t.column + j * kLanes, acc[r][j]); });
+}
+
+// Sums are kept in kSplit interleaved sets where one set would wait for the adder's latency.
+template <typename V, int kRows, int kVectors>
+void dot_tile(const DotTile& t) {
+  using Reg = typename V::Reg;
+  constexpr int kWidth = kVectors * V::kLanes;
+  constexpr int kSplit = kRows * kVectors <= 3 ? 4 : kRows * kVectors <= 5 ? 2 : 1;
+  Reg acc[kSplit][kRows][kVectors];
+#pragma GCC unroll 4
+  for (int s = 0; s < kSplit; ++s) {
+    each_register<V, kRows, kVectors>([&](int r, int j) { acc[s][r][j] = V::zero(); });
+  }
+  const float* b = t.b;
+  const std::int64_t k = t.k;
+  for (std::int64_t tap = 0; tap < t.taps; ++tap) {
+    const float* a[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) a[r] = t.a[tap * t.tap_stride + r];
+    const auto step = [&](std::int64_t i, Reg(&sum)[kRows][kVectors])
+        __attribute__((always_inline)) {
+      Reg column[kVectors];
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) column[j] = V::load(b + j * V::kLanes);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        const Reg x = V::set(a[r][i]);
+#pragma GCC unroll 4
+        for (int j = 0; j < kVectors; ++j) sum[r][j] = V::fma(x, column[j], sum[r][j]);
+      }
+      b += kWidth;
+    };
+    constexpr int kStep = kSplit > 1 ? kSplit : 4;
+    std::int64_t i = 0;
+    for (; i + kStep <= k; i += kStep) {
+#pragma GCC unroll 4
+      for (int s = 0; s < kStep; ++s) step(i + s, acc[kSplit > 1 ? s : 0]);
+    }
+    for (; i < k; ++i) step(i, acc[0]);
+  }
+#pragma GCC unroll 4
+  for (int s = 1; s < kSplit; ++s) {
+    each_register<V, kRows, kVectors>(
+        [&](int r, int j) { acc[0][r][j] = V::add(acc[0][r][j], acc[s][r][j]); });
+  }
+  finish_registers<V, kRows, kVectors>(t, acc[0]);
+}
+
+// Fills the entries of one panel width with tiles of 1 to kRows rows.
+template <typename V, int kVectors, int kRows>
+void add_tiles(DotKernels& out) {
+  if constexpr (kRows > 0) {
+    if (out.rows[kVectors] < kRows) out.rows[kVectors] = kRows;
+    out.tile[kVectors][kRows] = dot_tile<V, kRows, kVectors>;
+    add_tiles<V, kVectors, kRows - 1>(out);
+  }
+}
+
+}  // namespace treadle::kernels

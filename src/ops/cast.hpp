@@ -1,0 +1,20 @@
+#pragma once
+
+#include "graph/operator.hpp"
+
+namespace treadle::ops {
+
+// Converts elements. Float to integer truncates and saturates, NaN gives 0 (ONNX leaves both open);
+// integer to integer wraps; anything non-zero (NaN too) is true; to float rounds to nearest even;
+// numbers to and from strings in the C locale.
+class Cast final : public Operator {
+ public:
+  explicit Cast(DType dtype) : to(dtype) {}
+  DType to;
+
+  TREADLE_OPERATOR(Cast);
+  std::optional<AxisChange> change_axes(InputFacts in, std::span<const Fact> out,
+                                        const Perm& perm) const override;
+};
+
+}  // namespace treadle::ops

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "graph/operator.hpp"
+
+namespace treadle::ops {
+
+enum class ReduceFn : std::uint8_t {
+  Sum, Mean, Prod, Min, Max, SumSquare, L1, L2, LogSum, LogSumExp, Any, All,
+};
+std::string_view name_of(ReduceFn f);
+
+// Reduces over `axes` (sorted, non-negative), which stay with size 1. Of nothing: Sum 0, Prod 1,
+// Max −inf (lowest for integers), Min +inf, Mean NaN. NaN wins in Min and Max. f16/bf16 accumulate
+// in f32.
+class Reduce final : public Operator {
+ public:
+  Reduce(ReduceFn f, std::vector<std::int64_t> over) : fn(f), axes(std::move(over)) {}
+  ReduceFn fn;
+  std::vector<std::int64_t> axes;
+
+  TREADLE_OPERATOR(Reduce);
+  Cost cost(InputFacts in, std::span<const Fact> out) const override;
+  std::optional<AxisChange> change_axes(InputFacts in, std::span<const Fact> out,
+                                        const Perm& perm) const override;
+};
+
+// Index (i64) of the largest or smallest element along `axis`, which stays with size 1; the first,
+// or with select_last the last, of equals.
+class ArgReduce final : public Operator {
+ public:
+  ArgReduce(bool is_max, std::int64_t along, bool last) : max(is_max), axis(along), select_last(last) {}
+  bool max;
+  std::int64_t axis;
+  bool select_last;
+
+  TREADLE_OPERATOR(ArgReduce);
+  std::optional<AxisChange> change_axes(InputFacts in, std::span<const Fact> out,
+                                        const Perm& perm) const override;
+};
+
+}  // namespace treadle::ops

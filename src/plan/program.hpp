@@ -1,0 +1,71 @@
+// The lowered model: a flat list of steps over numbered values. Immutable, shared by sessions.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "plan/kernel.hpp"
+
+namespace treadle {
+
+// Options of lowering; recorded in the program.
+struct LowerOptions {
+  std::string target = "cpu";
+  int threads = 1;
+  // Forbids algorithms that round differently from the direct one (Winograd).
+  bool exact = false;
+  // No fusion and no fast kernels: every node through its reference `eval`.
+  bool reference = false;
+  // Bound shapes kept per session.
+  int bind_cache = 8;
+};
+
+struct Program;
+
+enum class Storage : std::uint8_t {
+  Input,     // the caller's tensor
+  Constant,  // `constant`
+  Arena,     // planned
+  Alias,     // the elements of `alias_of` under another shape
+  Owned,     // made by its step at run time: size known only then, or not a plain tensor
+};
+
+struct ProgramValue {
+  Fact fact;
+  std::string name;
+  Storage storage = Storage::Arena;
+  std::shared_ptr<const Tensor> constant;
+  int alias_of = -1;
+};
+
+struct Step {
+  // Null for a step that goes through Operator::eval (then `op` is set).
+  KernelPtr kernel;
+  OperatorPtr op;
+  std::vector<int> in;   // values; −1: omitted
+  std::vector<int> out;
+  std::string name;      // the node it came from
+  std::string op_name;   // "Conv"
+  std::string fused;     // what else it does: "+Relu +Add"
+  // The input whose memory output 0 may take over when this is its last use; −1: none.
+  int inplace = -1;
+  // True when an output brings symbols or is Owned: a segment ends after it.
+  bool dynamic = false;
+  Cost cost;
+  std::vector<std::shared_ptr<const Program>> subprograms;
+};
+
+struct Program {
+  std::vector<ProgramValue> values;
+  std::vector<Step> steps;
+  std::vector<int> inputs, outputs;
+  std::vector<std::string> output_names;
+  LowerOptions options;
+};
+
+// One line a step: value numbers, kernel, facts.
+std::string print(const Program& p);
+
+}  // namespace treadle

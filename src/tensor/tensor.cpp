@@ -1,0 +1,128 @@
+#include "tensor/tensor.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace treadle {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+// Larger buffers are mapped, so that freeing one gives its pages back at once.
+constexpr std::size_t kMapFrom = 256 << 10;
+
+std::shared_ptr<void> allocate(std::size_t bytes) {
+  if (bytes >= kMapFrom) {
+    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(p != MAP_FAILED, ErrorKind::Memory, "cannot allocate {} bytes", bytes);
+    return {p, [bytes](void* q) { munmap(q, bytes); }};
+  }
+  const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  void* p = std::aligned_alloc(kAlignment, rounded);
+  check(p != nullptr, ErrorKind::Memory, "cannot allocate {} bytes", bytes);
+  return {p, [](void* q) { std::free(q); }};
+}
+
+std::shared_ptr<void> allocate_strings(std::size_t count) {
+  auto* strings = new std::vector<std::string>(count);
+  return {strings->data(), [strings](void*) { delete strings; }};
+}
+
+std::size_t checked_bytes(DType dtype, const Shape& shape) {
+  const std::int64_t bytes =
+      checked_mul(shape.elements(), static_cast<std::int64_t>(size_of(dtype)));
+  check(bytes < (std::int64_t{1} << 46), ErrorKind::Memory, "a tensor of {} bytes cannot be allocated",
+        bytes);
+  return static_cast<std::size_t>(bytes);
+}
+
+}  // namespace
+
+Tensor::Tensor(DType dtype, const Shape& shape) : dtype_(dtype), shape_(shape) {
+  const std::size_t bytes = checked_bytes(dtype, shape);
+  auto buffer = dtype == DType::String ? allocate_strings(static_cast<std::size_t>(shape.elements()))
+                                       : allocate(bytes);
+  data_ = buffer.get();
+  owner_ = std::move(buffer);
+  // An empty vector has no storage, yet the tensor is there.
+  if (!owner_) owner_ = allocate(1);
+}
+
+Tensor::Tensor(DType dtype, const Shape& shape, const void* data, std::shared_ptr<const void> owner)
+    : dtype_(dtype), shape_(shape), data_(const_cast<void*>(data)), owner_(std::move(owner)) {
+  checked_bytes(dtype, shape);
+}
+
+Tensor Tensor::zeros(DType dtype, const Shape& shape) {
+  Tensor t(dtype, shape);
+  if (dtype != DType::String && t.bytes() != 0) std::memset(t.data_, 0, t.bytes());
+  return t;
+}
+
+Tensor Tensor::clone() const {
+  if (!defined()) return {};
+  Tensor t(dtype_, shape_);
+  if (dtype_ == DType::String) {
+    auto from = span<std::string>();
+    std::copy(from.begin(), from.end(), t.mutable_span<std::string>().begin());
+  } else if (bytes() != 0) {
+    std::memcpy(t.data_, data_, bytes());
+  }
+  return t;
+}
+
+Tensor Tensor::reshaped(const Shape& shape) const {
+  check(shape.elements() == elements(), ErrorKind::Shape,
+        "cannot reshape {} ({} elements) to {} ({} elements)", shape_.str(), elements(), shape.str(),
+        shape.elements());
+  Tensor t = *this;
+  t.shape_ = shape;
+  return t;
+}
+
+std::vector<std::int64_t> Tensor::to_i64() const {
+  check(is_integer(dtype_) || dtype_ == DType::Bool, ErrorKind::Type,
+        "expected integers, got a tensor of {}", name_of(dtype_));
+  std::vector<std::int64_t> out;
+  dispatch(dtype_, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_integral_v<T>) {
+      for (T v : span<T>()) out.push_back(static_cast<std::int64_t>(v));
+    }
+  });
+  return out;
+}
+
+std::vector<double> Tensor::to_f64() const {
+  std::vector<double> out;
+  dispatch(dtype_, [&](auto zero) {
+    using T = decltype(zero);
+    for (T v : span<T>()) {
+      if constexpr (std::is_arithmetic_v<T>) {
+        out.push_back(static_cast<double>(v));
+      } else {
+        out.push_back(static_cast<double>(static_cast<float>(v)));
+      }
+    }
+  });
+  return out;
+}
+
+bool Tensor::identical(const Tensor& o) const {
+  if (dtype_ != o.dtype_ || !(shape_ == o.shape_)) return false;
+  if (dtype_ == DType::String) {
+    auto a = span<std::string>(), b = o.span<std::string>();
+    return std::equal(a.begin(), a.end(), b.begin());
+  }
+  return bytes() == 0 || std::memcmp(data_, o.data_, bytes()) == 0;
+}
+
+void Tensor::require(DType dtype) const {
+  check(dtype == dtype_, ErrorKind::Type, "expected a tensor of {}, got {}", name_of(dtype),
+        name_of(dtype_));
+}
+
+}  // namespace treadle
