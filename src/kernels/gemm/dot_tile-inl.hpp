@@ -110,7 +110,7 @@ void dot_tile(const DotTile& t) {
       }
       b += kWidth;
     };
-    constexpr int kStep = kSplit > 1 ? kSplit : 4;
+    constexpr int kStep = kSplit > 1 ? kSplit : 2;
     std::int64_t i = 0;
     for (; i + kStep <= k; i += kStep) {
 #pragma GCC unroll 4

@@ -61,6 +61,9 @@ Plan make_plan(const DotProblem& p, int threads) {
   splits = std::clamp<std::int64_t>(std::min(splits, work / kMinTask), 1, panels);
   plan.column_step = ceil_div(panels, splits) * width;
   plan.column_blocks = ceil_div(p.columns, plan.column_step);
+  // A last block of one register may begin inside a panel: it joins the block before.
+  const std::int64_t last = p.columns - (plan.column_blocks - 1) * plan.column_step;
+  if (plan.column_blocks > 1 && last <= kernels.lanes) --plan.column_blocks;
   return plan;
 }
 
@@ -138,8 +141,10 @@ struct Block {
   void run(std::int64_t task, int slot) {
     const std::int64_t first = task / plan.column_blocks * plan.block_rows;
     const std::int64_t count = std::min(plan.block_rows, p.rows - first);
-    const std::int64_t begin = task % plan.column_blocks * plan.column_step;
-    const std::int64_t end = std::min(p.columns, begin + plan.column_step);
+    const std::int64_t column_block = task % plan.column_blocks;
+    const std::int64_t begin = column_block * plan.column_step;
+    const bool is_last = column_block + 1 == plan.column_blocks;
+    const std::int64_t end = is_last ? p.columns : begin + plan.column_step;
     locate(first, count);
     for (std::int64_t i = 0; i < plan.ranges; ++i) {
       const KRange range = range_of(p, plan, i);
