@@ -115,10 +115,14 @@ class Graph {
   // Replaces the operator of a node, keeping its facts (for operators over the same facts only).
   void replace_op(NodeId id, OperatorPtr op) { nodes_[id].op = std::move(op); }
 
-  // A symbol that is new in this graph: "hint", or "hint_2", …
+  // A symbol that is new in this graph: "hint", or "hint_2", …, after symbol_scope.
   Dim fresh_symbol(std::string_view hint);
+  // A symbol of the model file, which fresh_symbol must not give out again.
+  Dim named_symbol(std::string_view name);
 
   Limits limits;
+  // Put before fresh symbols; unique for each body of a control-flow operator ("loop3.").
+  std::string symbol_scope;
 
  private:
   NodeId new_node(std::string name, OperatorPtr op, std::vector<ValueId> inputs);
