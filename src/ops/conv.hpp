@@ -5,7 +5,8 @@
 namespace treadle::ops {
 
 // Inputs: x [N, C, spatial…] in `layout`; w in `weight_layout`; optional bias [Cout].
-// Output [N, Cout, out spatial…] in `layout`, dtype of x. Float dtypes; f16/bf16 accumulate in f32.
+// Output [N, Cout, out spatial…] in `layout`, dtype of x. Float dtypes (f16/bf16 accumulate in f32),
+// and i32 with sums modulo 2^32. Kernel sizes are constants.
 class Conv final : public Operator {
  public:
   Layout layout = Layout::ChannelsFirst;

@@ -10,7 +10,8 @@ enum class PoolKind : std::uint8_t { Max, Average, Lp };
 // a second output i64 holds the flat index (into the whole NCHW tensor) of each maximum
 // (column-major over the spatial axes when storage_order is 1). Average: divides by the window's
 // cells inside the input, or with count_include_pad inside the padded input (never those that
-// ceil_mode adds beyond it). Lp: (Σ|x|^p)^(1/p).
+// ceil_mode adds beyond it). Lp: (Σ|x|^p)^(1/p). A window with no cell inside the input: Max the
+// lowest value and index −1, Average and Lp 0. Float dtypes; Max integers too.
 class Pool final : public Operator {
  public:
   PoolKind kind = PoolKind::Max;

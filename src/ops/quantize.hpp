@@ -6,7 +6,7 @@ namespace treadle::ops {
 
 // y = saturate(round_half_even(x / scale) + zero_point). Inputs x (float), scale (scalar, or 1-D along
 // `axis`, or of x's rank with axis size / block_size), optional zero_point of the scale's shape.
-// Output dtype `to` (8, 16 or 32-bit integer).
+// Output dtype `to`: i8, u8, i16, u16 or i32. Computed in f32; a NaN gives the zero point.
 class QuantizeLinear final : public Operator {
  public:
   DType to = DType::U8;

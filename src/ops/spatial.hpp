@@ -36,8 +36,9 @@ SymShape make_shape(Layout l, const Dim& n, const Dim& c, const SymShape& spatia
 
 // One spatial axis of a window: input size → output size and the padding in use.
 // Explicit: floor (or ceil) of (in + before + after − ((k−1)·dilation + 1)) / stride, plus 1; with
-// `ceil_mode` a last window that would start beyond input + before is dropped. Same: ceil(in/stride),
-// padding split evenly, the odd one after (upper) or before (lower); never negative.
+// `ceil_mode` a last window that would start beyond input + before is dropped. Same:
+// ceil(in/stride), padding split evenly, the odd one after (upper) or before (lower); never
+// negative.
 struct Window {
   Dim out;
   Dim before;
@@ -53,5 +54,30 @@ struct ConcreteWindow {
 ConcreteWindow window(std::int64_t in, std::int64_t kernel, std::int64_t stride,
                       std::int64_t dilation, AutoPad mode, std::int64_t before, std::int64_t after,
                       bool ceil_mode = false);
+
+// Strides of a data tensor in `layout`: of the batch, of the channels and of each spatial axis.
+struct DataStrides {
+  std::int64_t n = 0, c = 0;
+  std::vector<std::int64_t> spatial;
+};
+DataStrides data_strides(const Shape& shape, Layout layout);
+
+// Where the axes of a weight of `rank` are. `transposed`: the weight of a ConvTranspose, for which
+// HWIO reads [k…, Cout, Cin] and OHWI is not allowed (Shape error).
+struct WeightAxes {
+  int out = 0, in = 1, spatial = 2;  // spatial: the first of them
+};
+WeightAxes weight_axes(WeightLayout layout, int rank, bool transposed = false);
+
+// Throws Shape error unless `values` has `count` entries, each at least `least`; `what` names it.
+void check_spatial(const std::vector<std::int64_t>& values, int count, std::int64_t least,
+                   const char* what);
+// Throws Shape error unless an Explicit padding has `count` entries that are not negative.
+void check_padding(const Padding& padding, int count);
+// Constant sizes of the spatial axes of a weight; throws Unsupported error when one is symbolic.
+std::vector<std::int64_t> kernel_sizes(const SymShape& weight, const WeightAxes& axes);
+
+// Counts `index` up within `sizes`, the last axis fastest; false when it wraps to all zeros.
+bool next_index(std::vector<std::int64_t>& index, const std::vector<std::int64_t>& sizes);
 
 }  // namespace treadle::ops
