@@ -17,4 +17,7 @@ class Cast final : public Operator {
                                         const Perm& perm) const override;
 };
 
+// Converts the elements of `from` to those of `to` (as many; neither holds strings) as Cast does.
+void convert_elements(const TensorView& from, const TensorView& to);
+
 }  // namespace treadle::ops
