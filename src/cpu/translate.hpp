@@ -1,6 +1,7 @@
 // The translators' interface: from a node to a kernel.
 #pragma once
 
+#include "cpu/fuse.hpp"
 #include "graph/graph.hpp"
 #include "plan/program.hpp"
 
@@ -11,6 +12,9 @@ struct TranslateContext {
   const Graph& graph;
   const Node& node;
   const LowerOptions& options;
+  // For producers that absorb what follows them; null otherwise. The kernel's residual, when there
+  // is one, is its last input.
+  const FusedEpilogue* fused = nullptr;
 
   const Fact& in(std::size_t i) const { return graph.fact(node.inputs[i]); }
   bool has(std::size_t i) const { return i < node.inputs.size() && node.inputs[i].present(); }
@@ -26,5 +30,8 @@ struct Translation {
 
 // A translator decides from dtype and rank (sizes may be symbols; the kernel's bind sees numbers).
 using Translator = Translation (*)(const TranslateContext&);
+
+// The first translation that the table offers for the node; no kernel: it runs through eval.
+Translation translate(const TranslateContext& ctx);
 
 }  // namespace treadle::cpu

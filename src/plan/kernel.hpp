@@ -51,6 +51,9 @@ class Kernel {
   virtual std::unique_ptr<BoundKernel> bind(const BindContext& ctx) const = 0;
   // Bytes of packed weights it holds.
   virtual std::size_t packed_bytes() const { return 0; }
+  // True when it took what it needs of constant input i when it was made, so that nothing reads the
+  // input any more (its view keeps its shape, without data).
+  virtual bool consumes(std::size_t) const { return false; }
 };
 using KernelPtr = std::shared_ptr<const Kernel>;
 

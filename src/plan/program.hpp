@@ -57,13 +57,30 @@ struct Step {
   std::vector<std::shared_ptr<const Program>> subprograms;
 };
 
+// A run of steps whose shapes are known before the first of them runs.
+struct Segment {
+  int begin = 0, end = 0;      // steps
+  std::vector<int> arena;      // values that this segment places in its arena
+  std::vector<int> aliases;    // values that share another's elements, bases first
+};
+
 struct Program {
   std::vector<ProgramValue> values;
   std::vector<Step> steps;
   std::vector<int> inputs, outputs;
   std::vector<std::string> output_names;
   LowerOptions options;
+
+  // Filled by finish().
+  std::vector<std::string> symbols;  // every symbol that a size depends on
+  std::vector<Segment> segments;
+  std::vector<int> place;            // the value in whose memory each value lies (itself, mostly)
+  std::vector<int> first_step, last_step;  // of each place: when it is written first, used last
 };
+
+// Cuts the steps into segments, decides what runs in place and how long each value lives. To be
+// called once, when values and steps are complete.
+void finish(Program& p);
 
 // One line a step: value numbers, kernel, facts.
 std::string print(const Program& p);

@@ -1,0 +1,127 @@
+#include "cpu/fuse.hpp"
+
+#include <cmath>
+#include <optional>
+
+#include "ops/binary.hpp"
+#include "ops/contract.hpp"
+#include "ops/conv.hpp"
+#include "ops/conv_transpose.hpp"
+#include "ops/unary.hpp"
+
+namespace treadle::cpu {
+namespace {
+
+using kernels::Act;
+
+// A producer whose kernel takes an epilogue over its last axis.
+bool takes_epilogue(const Graph& g, const Node& n) {
+  if (n.outputs[0].fact.dtype != DType::F32 || n.outputs[0].fact.rank() < 1) return false;
+  if (const auto* conv = n.op->as<ops::Conv>()) {
+    return conv->layout == ops::Layout::ChannelsLast && g.fact(n.inputs[1]).value;
+  }
+  if (const auto* contract = n.op->as<ops::Contract>()) {
+    if (contract->inputs.size() != 2 || contract->output.empty()) return false;
+    const char last = contract->output.back();
+    return (contract->inputs[0].find(last) == std::string::npos) !=
+           (contract->inputs[1].find(last) == std::string::npos);
+  }
+  return false;
+}
+
+bool absorb_unary(const ops::Unary& u, FusedEpilogue& e) {
+  if (e.act != Act::None) return false;
+  const auto set = [&](Act act, double a = 0, double b = 0) {
+    e.act = act;
+    e.a = static_cast<float>(a);
+    e.b = static_cast<float>(b);
+    return true;
+  };
+  switch (u.fn) {
+    case ops::UnaryFn::Relu: return set(Act::Relu);
+    case ops::UnaryFn::Clip: return set(Act::Clip, u.a, u.b);
+    case ops::UnaryFn::LeakyRelu: return set(Act::LeakyRelu, u.a);
+    case ops::UnaryFn::Elu: return set(Act::Elu, u.a);
+    case ops::UnaryFn::HardSigmoid: return set(Act::HardSigmoid, u.a, u.b);
+    case ops::UnaryFn::HardSwish: return set(Act::HardSwish, 1.0 / 6.0, 0.5);
+    case ops::UnaryFn::Sigmoid: return set(Act::Sigmoid);
+    case ops::UnaryFn::Silu: return u.a == 1.0 && set(Act::Silu);
+    case ops::UnaryFn::Tanh: return set(Act::Tanh);
+    case ops::UnaryFn::Gelu: return set(Act::Gelu);
+    case ops::UnaryFn::GeluTanh: return set(Act::Gelu, 1);
+    default: return false;
+  }
+}
+
+// A constant that varies along the last axis of `out` only, once for each of its elements.
+const Tensor* over_last_axis(const Fact& f, const Fact& out) {
+  if (!f.value || f.dtype != DType::F32 || f.rank() != out.rank()) return nullptr;
+  const Dim& last = out.shape.back();
+  if (!last.is_const() || f.value->elements() != last.value()) return nullptr;
+  return f.shape.back() == last ? f.value.get() : nullptr;
+}
+
+bool absorb_binary(const Graph& g, const Node& n, ValueId through, FusedEpilogue& e) {
+  const auto& binary = *n.op->as<ops::Binary>();
+  const std::size_t side = n.inputs[0] == through ? 0 : 1;
+  const ValueId other = n.inputs[1 - side];
+  const Fact& out = n.outputs[0].fact;
+  const Fact& f = g.fact(other);
+  if (!(out.shape == g.fact(through).shape) || other == through) return false;
+  if (binary.fn == ops::BinaryFn::PRelu && side == 0 && e.act == Act::None) {
+    e.slope = over_last_axis(f, out);
+    if (e.slope) e.act = Act::PRelu;
+    return e.slope != nullptr;
+  }
+  if (binary.fn != ops::BinaryFn::Add || e.residual.present()) return false;
+  if (e.act == Act::None && !e.bias) {
+    if (const Tensor* bias = over_last_axis(f, out)) {
+      e.bias = bias;
+      return true;
+    }
+  }
+  if (f.dtype != DType::F32 || !(f.shape == out.shape) || f.value) return false;
+  e.residual = other;
+  e.residual_before_act = e.act == Act::None;
+  return true;
+}
+
+}  // namespace
+
+Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order) {
+  Fusions fusions;
+  fusions.absorbed.assign(graph.node_count(), false);
+  for (NodeId id : order) {
+    const Node& producer = graph.node(id);
+    if (producer.outputs.size() != 1 || !takes_epilogue(graph, producer)) continue;
+    FusedEpilogue e;
+    ValueId value{producer.id, 0};
+    NodeId tail = producer.id;
+    std::vector<NodeId> members;
+    while (graph.use_count(value) == 1 && graph.uses(value).size() == 1) {
+      const Node& next = graph.node(graph.uses(value)[0].node);
+      if (fusions.absorbed[next.id] || next.outputs[0].fact.dtype != DType::F32) break;
+      bool taken = false;
+      if (const auto* unary = next.op->as<ops::Unary>()) {
+        taken = (!e.residual.present() || e.residual_before_act) && absorb_unary(*unary, e);
+      } else if (next.op->as<ops::Binary>()) {
+        taken = absorb_binary(graph, next, value, e);
+      }
+      if (!taken) break;
+      e.text += " +" + std::string(next.op->as<ops::Binary>() ? name_of(next.op->as<ops::Binary>()->fn)
+                                                              : name_of(next.op->as<ops::Unary>()->fn));
+      members.push_back(next.id);
+      tail = next.id;
+      value = {next.id, 0};
+    }
+    if (members.empty()) continue;
+    fusions.absorbed[producer.id] = true;
+    for (NodeId id : members) fusions.absorbed[id] = true;
+    e.result = value;
+    fusions.tail.emplace(tail, producer.id);
+    fusions.of.emplace(producer.id, std::move(e));
+  }
+  return fusions;
+}
+
+}  // namespace treadle::cpu

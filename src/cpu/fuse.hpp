@@ -1,0 +1,34 @@
+// Which nodes run inside the kernel of the convolution or matrix product that feeds them.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "kernels/epilogue.hpp"
+
+namespace treadle::cpu {
+
+// What follows a producer: out = act(product + bias + residual), or act(product + bias) + residual.
+struct FusedEpilogue {
+  const Tensor* bias = nullptr;  // over the last axis of the output
+  ValueId residual;
+  bool residual_before_act = false;
+  kernels::Act act = kernels::Act::None;
+  float a = 0, b = 0;
+  const Tensor* slope = nullptr;  // PRelu, over the last axis
+  std::string text;               // "+Add +Relu"
+  ValueId result;                 // the value that the fused step makes
+};
+
+// Producers (Conv, ConvTranspose, Contract in f32) to what they absorb; `absorbed` says for each node
+// id whether its work is done elsewhere.
+struct Fusions {
+  std::unordered_map<NodeId, FusedEpilogue> of;      // by producer
+  std::unordered_map<NodeId, NodeId> tail;           // last absorbed node → producer
+  std::vector<bool> absorbed;                        // by node id; producers with a tail included
+};
+Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order);
+
+}  // namespace treadle::cpu

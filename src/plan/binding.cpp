@@ -1,0 +1,53 @@
+#include "plan/binding.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "plan/memory_plan.hpp"
+
+namespace treadle {
+namespace {
+
+std::string describe_step(const Program& p, int value) {
+  for (const Step& s : p.steps) {
+    for (int v : s.out) {
+      if (v == value) return "node '" + s.name + "' (" + s.op_name + ")";
+    }
+  }
+  return "value '" + p.values[static_cast<std::size_t>(value)].name + "'";
+}
+
+}  // namespace
+
+void plan_segment(const Program& p, const Segment& segment, const SymbolValues& symbols,
+                  BoundSegment& bound) {
+  auto shape_of = [&](int v) {
+    return in_context([&] { return describe_step(p, v); },
+                      [&] { return eval(p.values[static_cast<std::size_t>(v)].fact.shape, symbols); });
+  };
+  std::vector<Lifetime> lifetimes;
+  std::unordered_map<int, std::size_t> index;  // place → lifetime
+  for (int v : segment.arena) {
+    const Shape shape = shape_of(v);
+    const auto bytes = checked_mul(shape.elements(),
+                                   static_cast<std::int64_t>(size_of(p.values[static_cast<std::size_t>(v)].fact.dtype)));
+    bound.shapes.push_back({v, shape});
+    const int place = p.place[static_cast<std::size_t>(v)];
+    const auto [it, added] = index.try_emplace(place, lifetimes.size());
+    if (added) {
+      // Values that later segments read stay to the end of this one and beyond.
+      const int last = p.last_step[static_cast<std::size_t>(place)];
+      lifetimes.push_back({bytes, p.first_step[static_cast<std::size_t>(place)], last, 0});
+    }
+    lifetimes[it->second].bytes = std::max(lifetimes[it->second].bytes, bytes);
+  }
+  const ArenaLayout layout = plan_memory(lifetimes);
+  bound.arena_bytes = layout.bytes;
+  bound.lower_bound = layout.lower_bound;
+  for (int v : segment.arena) {
+    bound.offsets.push_back({v, lifetimes[index.at(p.place[static_cast<std::size_t>(v)])].offset});
+  }
+  for (int v : segment.aliases) bound.shapes.push_back({v, shape_of(v)});
+}
+
+}  // namespace treadle

@@ -1,0 +1,371 @@
+#include "plan/session.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+#include <list>
+#include <map>
+
+#include "base/cpu_features.hpp"
+#include "graph/evaluate.hpp"
+#include "plan/binding.hpp"
+#include "plan/eval_step.hpp"
+
+namespace treadle {
+namespace {
+
+std::size_t u(int i) { return static_cast<std::size_t>(i); }
+
+// A tensor over memory that the session owns; making one does not allocate.
+Tensor borrow(const TensorView& v) {
+  return Tensor(v.dtype, v.shape, v.data, std::shared_ptr<const void>(std::shared_ptr<void>(), v.data ? v.data : &kMaxRank));
+}
+
+}  // namespace
+
+struct Session::Impl final : StepHost {
+  std::shared_ptr<const Program> program;
+  std::unique_ptr<Parallel> own_parallel;
+  Parallel* parallel = nullptr;
+  SymbolValues fixed_symbols, known_symbols;
+  StepObserver observer;
+
+  // One a value of the program; pointers to them are held by bound steps.
+  std::vector<TensorView> views;
+  std::vector<Value> owned;
+
+  struct SegmentState {
+    std::list<BoundSegment> cache;  // the most recently used first
+    BoundSegment* active = nullptr;
+    Tensor arena;
+  };
+  std::vector<SegmentState> segments;
+  Tensor workspace;
+  std::map<std::pair<const Step*, std::size_t>, std::unique_ptr<Session>> subsessions;
+  std::vector<Shape> last_shapes;
+  bool inputs_known = false;
+  bool has_dynamic = false;
+  std::vector<Value> outputs;
+
+  explicit Impl(std::shared_ptr<const Program> p, Parallel* host) : program(std::move(p)) {
+    if (!host) own_parallel = make_thread_pool(std::max(1, program->options.threads));
+    parallel = host ? host : own_parallel.get();
+    views.resize(program->values.size());
+    owned.resize(program->values.size());
+    segments.resize(program->segments.size());
+    outputs.resize(program->outputs.size());
+    last_shapes.resize(program->inputs.size());
+    has_dynamic = segments.size() > 1;
+    for (std::size_t v = 0; v < views.size(); ++v) {
+      const ProgramValue& value = program->values[v];
+      views[v].dtype = value.fact.dtype;
+      if (value.constant) views[v] = value.constant->view();
+      else if (value.storage == Storage::Constant) views[v].shape = concrete(value.fact.shape);
+    }
+  }
+
+  // StepHost
+  Value value(int id) const override {
+    const ProgramValue& v = program->values[u(id)];
+    if (v.constant) return *v.constant;
+    if (v.storage == Storage::Owned || v.fact.kind != Fact::Kind::Tensor) return owned[u(id)];
+    return borrow(views[u(id)]).clone();
+  }
+
+  void store(int id, Value value) override {
+    const ProgramValue& v = program->values[u(id)];
+    if (v.storage == Storage::Owned) {
+      if (value.is_tensor()) views[u(id)] = value.tensor().view();
+      owned[u(id)] = std::move(value);
+      return;
+    }
+    const Tensor& t = value.tensor();
+    TensorView& to = views[u(id)];
+    check(t.dtype() == to.dtype && t.shape() == to.shape, ErrorKind::Shape, "output has {}{}, expected {}{}",
+          name_of(t.dtype()), t.shape().str(), name_of(to.dtype), to.shape.str());
+    if (t.bytes() != 0) std::memcpy(to.data, t.data(), t.bytes());
+  }
+
+  std::vector<Value> run_subprogram(const Step& step, std::size_t which, std::vector<Value> inputs) override {
+    check(which < step.subprograms.size(), ErrorKind::Internal, "subgraph {} is missing", which);
+    auto& sub = subsessions[{&step, which}];
+    if (!sub) sub = std::make_unique<Session>(step.subprograms[which], parallel);
+    sub->set_symbols(known_symbols);
+    if (auto error = sub->run(inputs)) throw *error;
+    std::vector<Value> results;
+    for (std::size_t i = 0; i < step.subprograms[which]->outputs.size(); ++i) {
+      const Value& v = sub->output(i);
+      results.push_back(v.is_tensor() ? Value(v.tensor().clone()) : v);
+    }
+    return results;
+  }
+
+  const SymbolValues& symbols() const override { return known_symbols; }
+
+  void set_inputs(std::span<const Value> inputs) {
+    check(inputs.size() == program->inputs.size(), ErrorKind::Shape, "the model has {} inputs, got {}",
+          program->inputs.size(), inputs.size());
+    bool same = inputs_known;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const int v = program->inputs[i];
+      if (program->values[u(v)].fact.kind != Fact::Kind::Tensor) {
+        owned[u(v)] = inputs[i];
+        continue;
+      }
+      const Tensor& t = inputs[i].tensor();
+      check(t.defined(), ErrorKind::Shape, "input '{}' is missing", program->values[u(v)].name);
+      same = same && t.shape() == last_shapes[i] && t.dtype() == views[u(v)].dtype;
+    }
+    if (!same) solve_inputs(inputs);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const int v = program->inputs[i];
+      if (program->values[u(v)].fact.kind == Fact::Kind::Tensor) views[u(v)] = inputs[i].tensor().view();
+    }
+  }
+
+  void solve_inputs(std::span<const Value> inputs) {
+    inputs_known = false;
+    known_symbols = fixed_symbols;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const ProgramValue& v = program->values[u(program->inputs[i])];
+      if (v.fact.kind != Fact::Kind::Tensor) continue;
+      const Tensor& t = inputs[i].tensor();
+      solve_symbols(v.fact, t.dtype(), t.shape(), "input '" + v.name + "'", known_symbols);
+      last_shapes[i] = t.shape();
+    }
+    // Sizes that are expressions, once all symbols have values.
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const ProgramValue& v = program->values[u(program->inputs[i])];
+      if (v.fact.kind != Fact::Kind::Tensor) continue;
+      const Shape expected = eval(v.fact.shape, known_symbols);
+      check(expected == last_shapes[i], ErrorKind::Shape, "input '{}' has shape {}, expected {} = {}", v.name,
+            last_shapes[i].str(), str(v.fact.shape), expected.str());
+    }
+    if (!has_dynamic) {
+      for (SegmentState& s : segments) s.active = nullptr;
+    }
+    inputs_known = true;
+  }
+
+  std::vector<std::int64_t> key() const {
+    std::vector<std::int64_t> k;
+    for (const auto& name : program->symbols) {
+      auto it = known_symbols.find(name);
+      k.push_back(it == known_symbols.end() ? -1 : it->second);
+    }
+    return k;
+  }
+
+  void activate(std::size_t index) {
+    SegmentState& state = segments[index];
+    auto k = key();
+    if (state.active && state.active->key == k) return;
+    auto it = state.cache.begin();
+    while (it != state.cache.end() && it->key != k) ++it;
+    if (it != state.cache.end()) {
+      state.cache.splice(state.cache.begin(), state.cache, it);
+      install(index, state.cache.front());
+    } else {
+      // Not in the cache before it is complete: a failed binding leaves nothing behind.
+      std::list<BoundSegment> fresh(1);
+      fresh.front().key = std::move(k);
+      state.active = nullptr;
+      bind_segment(index, fresh.front());
+      state.cache.splice(state.cache.begin(), fresh);
+      while (state.cache.size() > static_cast<std::size_t>(std::max(1, program->options.bind_cache))) {
+        state.cache.pop_back();
+      }
+    }
+    state.active = &state.cache.front();
+  }
+
+  void bind_segment(std::size_t index, BoundSegment& bound) {
+    const Segment& segment = program->segments[index];
+    plan_segment(*program, segment, known_symbols, bound);
+    for (const auto& [v, shape] : bound.shapes) views[u(v)].shape = shape;
+    for (int s = segment.begin; s < segment.end; ++s) {
+      const Step& step = program->steps[u(s)];
+      BoundStep b;
+      for (int v : step.in) b.in.push_back(v < 0 ? nullptr : &views[u(v)]);
+      for (int v : step.out) b.out.push_back(v < 0 ? nullptr : &views[u(v)]);
+      in_context([&] { return "node '" + step.name + "' (" + step.op_name + ")"; },
+                 [&] { b.kernel = bind_step(step, b); });
+      bound.workspace_bytes = std::max(bound.workspace_bytes, b.kernel->workspace_bytes());
+      bound.steps.push_back(std::move(b));
+    }
+    install(index, bound);
+  }
+
+  std::unique_ptr<BoundKernel> bind_step(const Step& step, const BoundStep& b) {
+    if (!step.kernel) return bind_eval(step, *this);
+    std::vector<const TensorView*> out(b.out.begin(), b.out.end());
+    return step.kernel->bind({b.in, out, known_symbols, parallel->threads()});
+  }
+
+  void install(std::size_t index, BoundSegment& bound) {
+    Tensor& arena = segments[index].arena;
+    if (!arena.defined() || static_cast<std::int64_t>(arena.bytes()) < bound.arena_bytes) {
+      arena = Tensor();
+      arena = Tensor(DType::U8, Shape{bound.arena_bytes});
+    }
+    if (!workspace.defined() || workspace.bytes() < bound.workspace_bytes) {
+      workspace = Tensor();
+      workspace = Tensor(DType::U8, Shape{static_cast<std::int64_t>(bound.workspace_bytes)});
+    }
+    for (const auto& [v, shape] : bound.shapes) views[u(v)].shape = shape;
+    auto* base = static_cast<std::uint8_t*>(arena.mutable_data());
+    for (const auto& [v, offset] : bound.offsets) views[u(v)].data = base + offset;
+  }
+
+  void run_segment(std::size_t index) {
+    if (has_dynamic || !segments[index].active) activate(index);
+    const Segment& segment = program->segments[index];
+    for (int v : segment.aliases) views[u(v)].data = views[u(program->values[u(v)].alias_of)].data;
+    BoundSegment& bound = *segments[index].active;
+    for (std::size_t i = 0; i < bound.steps.size(); ++i) {
+      const Step& step = program->steps[u(segment.begin) + i];
+      BoundStep& b = bound.steps[i];
+      try {
+        RunContext ctx{b.in, b.out, workspace.mutable_data(), *parallel};
+        if (observer) [[unlikely]] run_observed(step, b, ctx);
+        else b.kernel->run(ctx);
+        if (step.dynamic) solve_outputs(step);
+      } catch (Error& e) {
+        e.in("node '" + step.name + "' (" + step.op_name + ")");
+        throw;
+      }
+    }
+  }
+
+  void run_observed(const Step& step, BoundStep& b, RunContext& ctx) {
+    const auto start = std::chrono::steady_clock::now();
+    b.kernel->run(ctx);
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start);
+    std::vector<Value> results;
+    for (int v : step.out) results.push_back(v < 0 ? Value() : peek(v));
+    observer(step, results, ns.count(), b.kernel->variant());
+  }
+
+  // The value without a copy; valid until the session runs again.
+  Value peek(int v) const {
+    const ProgramValue& value = program->values[u(v)];
+    if (value.constant) return *value.constant;
+    if (value.storage == Storage::Owned || value.fact.kind != Fact::Kind::Tensor) return owned[u(v)];
+    return borrow(views[u(v)]);
+  }
+
+  void solve_outputs(const Step& step) {
+    for (std::size_t k = 0; k < step.out.size(); ++k) {
+      const int v = step.out[k];
+      if (v < 0 || program->values[u(v)].fact.kind != Fact::Kind::Tensor) continue;
+      check(program->values[u(v)].storage != Storage::Owned || owned[u(v)].tensor().defined(), ErrorKind::Internal,
+            "output {} was not set", k);
+      solve_symbols(program->values[u(v)].fact, views[u(v)].dtype, views[u(v)].shape,
+                    "output " + std::to_string(k), known_symbols);
+    }
+  }
+
+  void run(std::span<const Value> inputs) {
+    const FlushDenormals flush;
+    // Symbols that steps bring are solved anew in each run.
+    if (has_dynamic) inputs_known = false;
+    set_inputs(inputs);
+    for (std::size_t i = 0; i < segments.size(); ++i) run_segment(i);
+    for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i] = peek(program->outputs[i]);
+  }
+};
+
+Session::Session(std::shared_ptr<const Program> program, Parallel* parallel)
+    : impl_(std::make_unique<Impl>(std::move(program), parallel)) {}
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+const Program& Session::program() const { return *impl_->program; }
+
+namespace {
+
+template <typename F>
+std::optional<Error> guarded(F&& f) noexcept {
+  try {
+    f();
+    return std::nullopt;
+  } catch (const Error& e) {
+    return e;
+  } catch (const std::bad_alloc&) {
+    return Error(ErrorKind::Memory, "out of memory");
+  } catch (const std::exception& e) {
+    return Error(ErrorKind::Internal, e.what());
+  }
+}
+
+}  // namespace
+
+std::optional<Error> Session::run(std::span<const Value> inputs) noexcept {
+  return guarded([&] { impl_->run(inputs); });
+}
+
+const Value& Session::output(std::size_t i) const { return impl_->outputs.at(i); }
+
+std::optional<Error> Session::bind(const SymbolValues& symbols) noexcept {
+  return guarded([&] {
+    SymbolValues all = impl_->fixed_symbols;
+    all.insert(symbols.begin(), symbols.end());
+    impl_->known_symbols = std::move(all);
+    for (std::size_t i = 0; i < impl_->program->inputs.size(); ++i) {
+      const int v = impl_->program->inputs[i];
+      const Fact& f = impl_->program->values[u(v)].fact;
+      if (f.kind != Fact::Kind::Tensor) continue;
+      impl_->views[u(v)].shape = eval(f.shape, impl_->known_symbols);
+    }
+    impl_->inputs_known = false;
+    impl_->activate(0);
+  });
+}
+
+void Session::set_symbols(SymbolValues symbols) {
+  if (symbols == impl_->fixed_symbols) return;
+  impl_->fixed_symbols = std::move(symbols);
+  impl_->inputs_known = false;
+}
+
+void Session::set_observer(StepObserver observer) { impl_->observer = std::move(observer); }
+
+MemoryPlan Session::memory() const {
+  MemoryPlan m;
+  for (const auto& s : impl_->segments) {
+    if (!s.active) continue;
+    m.arena_bytes += s.active->arena_bytes;
+    m.lower_bound_bytes += s.active->lower_bound;
+    m.workspace_bytes = std::max(m.workspace_bytes, static_cast<std::int64_t>(s.active->workspace_bytes));
+  }
+  return m;
+}
+
+std::string Session::print_binding() const {
+  std::string text;
+  for (std::size_t i = 0; i < impl_->segments.size(); ++i) {
+    const auto* bound = impl_->segments[i].active;
+    const Segment& segment = impl_->program->segments[i];
+    if (!bound) continue;
+    text += fmt::format("segment {}: arena {} bytes (lower bound {}), workspace {} bytes\n", i, bound->arena_bytes,
+                        bound->lower_bound, bound->workspace_bytes);
+    std::map<int, std::int64_t> offsets(bound->offsets.begin(), bound->offsets.end());
+    for (std::size_t s = 0; s < bound->steps.size(); ++s) {
+      const Step& step = impl_->program->steps[u(segment.begin) + s];
+      const auto variant = bound->steps[s].kernel->variant();
+      text += fmt::format("{:>4} {:<16} {:<28} {}{}", u(segment.begin) + s, step.op_name,
+                          variant.empty() ? step.kernel->name() : variant, step.name, step.fused);
+      for (int v : step.out) {
+        if (v < 0) continue;
+        text += fmt::format(" → {}{}", name_of(impl_->views[u(v)].dtype), impl_->views[u(v)].shape.str());
+        if (auto it = offsets.find(v); it != offsets.end()) text += fmt::format("@{}", it->second);
+      }
+      text += '\n';
+    }
+  }
+  return text;
+}
+
+}  // namespace treadle
