@@ -43,7 +43,7 @@ struct DotProblem {
 
 // Bounds that inputs() can rely on for its scratch.
 inline constexpr std::int64_t kMaxBlockRows = 384;
-std::int64_t max_k_range(const DotKernels& kernels);
+inline constexpr std::int64_t kMaxKRange = 577;  // no k_block is beyond two thirds of it
 
 void dot_blocked(const DotProblem& problem, const DotRows& rows, Parallel& parallel);
 

@@ -19,8 +19,8 @@ bool needs_strips(const GemmArgs& g) {
   return g.lda % kAliasFloats == 0 && g.lda != 0 && g.m > 24 && g.n > 96;
 }
 
-std::int64_t strip_floats(const DotKernels& kernels, std::int64_t m) {
-  return std::min(m + 24, kMaxBlockRows) * (max_k_range(kernels) + 16);
+std::int64_t strip_floats(std::int64_t m) {
+  return std::min(m + 24, kMaxBlockRows) * (kMaxKRange + 16);
 }
 
 class MatrixRows final : public DotRows {
@@ -123,14 +123,16 @@ void pack_b(const float* b, std::ptrdiff_t row_stride, std::ptrdiff_t col_stride
 
 std::size_t gemm_workspace_bytes(const GemmArgs& g, int threads) {
   if (!needs_strips(g)) return 0;
-  return static_cast<std::size_t>(strip_floats(dot_kernels(), g.m) * threads) * sizeof(float);
+  return static_cast<std::size_t>(strip_floats(g.m) * threads) * sizeof(float);
 }
 
 void gemm(const GemmArgs& g, void* workspace, Parallel& parallel) {
-  const DotKernels& kernels = dot_kernels();
+  gemm_with(dot_kernels(), g, workspace, parallel);
+}
+
+void gemm_with(const DotKernels& kernels, const GemmArgs& g, void* workspace, Parallel& parallel) {
   const bool strips = needs_strips(g);
-  const MatrixRows rows(g, strips ? static_cast<float*>(workspace) : nullptr,
-                        strip_floats(kernels, g.m));
+  const MatrixRows rows(g, strips ? static_cast<float*>(workspace) : nullptr, strip_floats(g.m));
   DotProblem p;
   p.kernels = &kernels;
   p.rows = g.m;

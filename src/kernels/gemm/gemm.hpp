@@ -35,6 +35,10 @@ std::size_t gemm_workspace_bytes(const GemmArgs& args, int threads);
 
 // `workspace` is aligned for float. A, C and the residual do not overlap, but for residual == C.
 void gemm(const GemmArgs& args, void* workspace, Parallel& parallel);
+// With B packed for `kernels`.
+struct DotKernels;
+void gemm_with(const DotKernels& kernels, const GemmArgs& args, void* workspace,
+               Parallel& parallel);
 
 // One product per batch: batch i uses A at a + i * a_batch, and so on; b_batch 0 shares B.
 struct BatchedGemmArgs {

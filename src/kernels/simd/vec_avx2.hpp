@@ -14,6 +14,11 @@ struct Avx2 {
   static Reg zero() { return _mm256_setzero_ps(); }
   static Reg set(float x) { return _mm256_set1_ps(x); }
   static Reg load(const float* p) { return _mm256_loadu_ps(p); }
+  // The first n < kLanes values at p, the rest zero; reads nothing else.
+  static Reg load_n(const float* p, std::int64_t n) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lane));
+  }
   static void store(float* p, Reg x) { _mm256_storeu_ps(p, x); }
   static Reg add(Reg x, Reg y) { return _mm256_add_ps(x, y); }
   static Reg sub(Reg x, Reg y) { return _mm256_sub_ps(x, y); }

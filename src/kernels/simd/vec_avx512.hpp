@@ -16,6 +16,10 @@ struct Avx512 {
   static Reg zero() { return _mm512_setzero_ps(); }
   static Reg set(float x) { return _mm512_set1_ps(x); }
   static Reg load(const float* p) { return _mm512_loadu_ps(p); }
+  // The first n < kLanes values at p, the rest zero; reads nothing else.
+  static Reg load_n(const float* p, std::int64_t n) {
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1u), p);
+  }
   static void store(float* p, Reg x) { _mm512_storeu_ps(p, x); }
   static Reg add(Reg x, Reg y) { return _mm512_add_ps(x, y); }
   static Reg sub(Reg x, Reg y) { return _mm512_sub_ps(x, y); }

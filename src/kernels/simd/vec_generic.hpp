@@ -18,6 +18,12 @@ struct Generic {
   static Reg zero() { return set(0.0f); }
   static Reg set(float x) { return Reg{{x, x, x, x}}; }
   static Reg load(const float* p) { return Reg{{p[0], p[1], p[2], p[3]}}; }
+  // The first n < kLanes values at p, the rest zero; reads nothing else.
+  static Reg load_n(const float* p, std::int64_t n) {
+    float v[kLanes] = {};
+    for (std::int64_t i = 0; i < n; ++i) v[i] = p[i];
+    return load(v);
+  }
   static void store(float* p, const Reg& x) {
     for (int i = 0; i < 4; ++i) p[i] = x.v[i];
   }

@@ -16,6 +16,12 @@ struct Neon {
   static Reg zero() { return vdupq_n_f32(0.0f); }
   static Reg set(float x) { return vdupq_n_f32(x); }
   static Reg load(const float* p) { return vld1q_f32(p); }
+  // The first n < kLanes values at p, the rest zero; reads nothing else.
+  static Reg load_n(const float* p, std::int64_t n) {
+    float v[kLanes] = {};
+    for (std::int64_t i = 0; i < n; ++i) v[i] = p[i];
+    return load(v);
+  }
   static void store(float* p, Reg x) { vst1q_f32(p, x); }
   static Reg add(Reg x, Reg y) { return vaddq_f32(x, y); }
   static Reg sub(Reg x, Reg y) { return vsubq_f32(x, y); }

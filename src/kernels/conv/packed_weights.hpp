@@ -1,0 +1,80 @@
+// Packed convolution weights and the list of algorithms that read them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+
+#include "kernels/conv/conv.hpp"
+#include "kernels/gemm/dot.hpp"
+
+namespace treadle::kernels {
+
+// 64-byte aligned storage.
+class AlignedFloats {
+ public:
+  AlignedFloats() = default;
+  explicit AlignedFloats(std::size_t size)
+      : data_(static_cast<float*>(::operator new (size * sizeof(float), std::align_val_t{64}))),
+        size_(size) {}
+  float* data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(float* p) const { ::operator delete (p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<float, Free> data_;
+  std::size_t size_ = 0;
+};
+
+enum class WeightForm : std::uint8_t {
+  Dot,        // per group: a packed matrix of taps x Cin/group rows (gemm/pack.hpp)
+  Depthwise,  // [taps][Cout rounded up to whole registers]
+  Winograd,   // 36 packed matrices of Cin rows
+};
+
+struct PackedConvWeights {
+  WeightForm form = WeightForm::Dot;
+  const DotKernels* kernels = nullptr;
+  std::int64_t Cin = 0, Cout = 0, group = 1, kD = 1, kH = 1, kW = 1;
+  std::size_t group_floats = 0;  // Dot: between groups; Winograd: between matrices
+  AlignedFloats data;
+};
+
+// What every algorithm keeps.
+class BoundConv : public Conv {
+ public:
+  BoundConv(const ConvDesc& desc, SharedConvWeights weights)
+      : desc_(desc), weights_(std::move(weights)) {}
+  std::size_t packed_bytes() const override { return weights_->data.size() * sizeof(float); }
+  const SharedConvWeights& weights() const override { return weights_; }
+
+ protected:
+  const ConvDesc desc_;
+  const SharedConvWeights weights_;
+};
+
+// One line of candidates.inc. `refuse` returns why the algorithm will not do, or null; when `bound`
+// the weights have its form already and only what it cannot do counts.
+struct ConvCandidate {
+  const char* name;
+  WeightForm form;
+  const char* (*refuse)(const ConvDesc& desc, const ConvOptions& options, bool bound);
+  std::unique_ptr<Conv> (*make)(const ConvDesc& desc, SharedConvWeights weights);
+};
+
+using PackWeightsFn = void (*)(PackedConvWeights& out, const ConvDesc& desc, const float* weights,
+                               const WeightStrides& strides);
+void pack_dot(PackedConvWeights& out, const ConvDesc& desc, const float* weights,
+              const WeightStrides& strides);
+void pack_depthwise(PackedConvWeights& out, const ConvDesc& desc, const float* weights,
+                    const WeightStrides& strides);
+void pack_winograd(PackedConvWeights& out, const ConvDesc& desc, const float* weights,
+                   const WeightStrides& strides);
+
+// At least kMaxKRange zeros: the row that stands for what lies outside the input.
+const float* zero_row();
+
+}  // namespace treadle::kernels

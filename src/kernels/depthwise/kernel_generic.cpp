@@ -1,0 +1,10 @@
+#include "kernels/depthwise/kernel-inl.hpp"
+#include "kernels/simd/vec_generic.hpp"
+
+namespace treadle::kernels::generic {
+
+DepthwiseKernels depthwise() {
+  return make_depthwise_kernels<Generic>(Isa::Generic);
+}
+
+}  // namespace treadle::kernels::generic
