@@ -62,15 +62,17 @@ C floor_div(C a, C b) {
   }
 }
 
+// The sign of the result, zero included, is that of b.
 template <typename C>
 C floor_mod(C a, C b) {
-  C r;
   if constexpr (std::is_floating_point_v<C>) {
-    r = std::fmod(a, b);
+    const C r = std::fmod(a, b);
+    if (r == 0) return std::copysign(C(0), b);
+    return (r < 0) != (b < 0) ? r + b : r;
   } else {
-    r = remainder(a, b);
+    const C r = remainder(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? static_cast<C>(r + b) : r;
   }
-  return r != 0 && (r < 0) != (b < 0) ? static_cast<C>(r + b) : r;
 }
 
 // Wraps; a negative exponent truncates to what 1 and −1 give, else 0.

@@ -5,9 +5,22 @@
 namespace treadle::ops {
 
 enum class ReduceFn : std::uint8_t {
-  Sum, Mean, Prod, Min, Max, SumSquare, L1, L2, LogSum, LogSumExp, Any, All,
+  Sum,
+  Mean,
+  Prod,
+  Min,
+  Max,
+  SumSquare,
+  L1,
+  L2,
+  LogSum,
+  LogSumExp,
+  Any,
+  All,
 };
 std::string_view name_of(ReduceFn f);
+// Reduces x to y, whose axes are those of x or of size 1.
+void reduce_elements(ReduceFn fn, const TensorView& x, const TensorView& y);
 
 // Reduces over `axes` (sorted, non-negative), which stay with size 1. Of nothing: Sum 0, Prod 1,
 // Max −inf (lowest for integers), Min +inf, Mean NaN. NaN wins in Min and Max. f16/bf16 accumulate
@@ -28,7 +41,8 @@ class Reduce final : public Operator {
 // or with select_last the last, of equals.
 class ArgReduce final : public Operator {
  public:
-  ArgReduce(bool is_max, std::int64_t along, bool last) : max(is_max), axis(along), select_last(last) {}
+  ArgReduce(bool is_max, std::int64_t along, bool last)
+      : max(is_max), axis(along), select_last(last) {}
   bool max;
   std::int64_t axis;
   bool select_last;

@@ -177,14 +177,11 @@ bool better(T a, T best, bool max, bool last) {
 
 }  // namespace
 
-void Reduce::eval(EvalContext& ctx) const {
-  const TensorView& x = ctx.in(0);
-  const TensorView& y = ctx.output(0);
+void reduce_elements(ReduceFn fn, const TensorView& x, const TensorView& y) {
   const std::array<const Shape*, 1> target = {&y.shape};
-  const StridedLoop loop = broadcast_loop(treadle::ops::name_of(fn), x.shape, target);
+  const StridedLoop loop = broadcast_loop(name_of(fn), x.shape, target);
   const std::int64_t results = y.elements();
-  std::int64_t each = 1;
-  for (const std::int64_t a : axes) each *= x.shape[static_cast<std::size_t>(a)];
+  const std::int64_t each = results == 0 ? 0 : x.elements() / results;
   dispatch(x.dtype, [&]<typename T>(T) {
     const Job<T> job{loop, x.as<T>(), y.as<T>(), results, each};
     if (fn == ReduceFn::Max || fn == ReduceFn::Any) return extreme(job, true);
@@ -194,6 +191,10 @@ void Reduce::eval(EvalContext& ctx) const {
     }
     fail(ErrorKind::Type, "{} does not accept dtype {}", name_of(fn), name_of(x.dtype));
   });
+}
+
+void Reduce::eval(EvalContext& ctx) const {
+  reduce_elements(fn, ctx.in(0), ctx.output(0));
 }
 
 void ArgReduce::eval(EvalContext& ctx) const {
