@@ -1,0 +1,110 @@
+// QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
+#include "formats/onnx/ops/nn_quantize.hpp"
+
+#include "base/error.hpp"
+#include "formats/onnx/ops/nn_common.hpp"
+#include "formats/onnx/types.hpp"
+#include "ops/quantize.hpp"
+
+namespace treadle::onnx {
+
+namespace {
+
+// x, scale and zero point as the core operators want them.
+std::vector<ValueId> quantisation_inputs(NodeContext& ctx, ValueId x, ValueId scale,
+                                         ValueId zero_point, bool blocked) {
+  std::vector<ValueId> inputs{x, blocked ? scale : nn::as_scalar(ctx, scale)};
+  if (zero_point.present()) {
+    inputs.push_back(blocked ? zero_point : nn::as_scalar(ctx, zero_point));
+  }
+  return inputs;
+}
+
+}  // namespace
+
+ValueId nn::dequantize(NodeContext& ctx, ValueId x, ValueId scale, ValueId zero_point,
+                       std::int64_t axis, std::int64_t block_size) {
+  auto op = std::make_shared<ops::DequantizeLinear>();
+  op->axis = axis;
+  op->block_size = block_size;
+  return ctx.add1(std::move(op), quantisation_inputs(ctx, x, scale, zero_point, block_size > 0));
+}
+
+ValueId nn::quantize(NodeContext& ctx, ValueId x, ValueId scale, ValueId zero_point, DType to,
+                     std::int64_t axis, std::int64_t block_size) {
+  auto op = std::make_shared<ops::QuantizeLinear>();
+  op->to = to;
+  op->axis = axis;
+  op->block_size = block_size;
+  return ctx.add1(std::move(op), quantisation_inputs(ctx, x, scale, zero_point, block_size > 0));
+}
+
+DType nn::quantized_type(NodeContext& ctx, ValueId zero_point) {
+  return zero_point.present() ? ctx.graph().fact(zero_point).dtype : DType::U8;
+}
+
+namespace {
+
+// The quantised axis; it has no meaning, and may be out of range, for a scale of one element.
+std::int64_t axis_attr(NodeContext& ctx) {
+  const Graph& g = ctx.graph();
+  const SymShape& scale = g.fact(ctx.in(1)).shape;
+  const int rank = ctx.fact(0).rank();
+  bool one = true;
+  for (const Dim& d : scale) one = one && d.is(1);
+  const std::int64_t axis = ctx.int_attr("axis", 1);
+  if (ctx.int_attr("block_size", 0) == 0 && (one || rank == 1)) return 0;
+  return ops::normal_axis(axis, rank);
+}
+
+std::int64_t block_attr(NodeContext& ctx) {
+  const std::int64_t block = ctx.int_attr("block_size", 0);
+  check(block >= 0, ErrorKind::Parse, "attribute 'block_size' is {}, expected no negative number",
+        block);
+  return block;
+}
+
+}  // namespace
+
+std::vector<ValueId> import_quantize_linear(NodeContext& ctx) {
+  const ValueId zero_point = nn::optional_input(ctx, 2);
+  DType to = nn::quantized_type(ctx, zero_point);
+  if (const std::int64_t type = ctx.int_attr("output_dtype", 0); type != 0) {
+    const DType declared = dtype_of_onnx(type);
+    check(!zero_point.present() || declared == to, ErrorKind::Type,
+          "attribute 'output_dtype' is {}, the zero point has dtype {}", name_of(declared),
+          name_of(to));
+    to = declared;
+  }
+  return {nn::quantize(ctx, ctx.in(0), ctx.in(1), zero_point, to, axis_attr(ctx), block_attr(ctx))};
+}
+
+std::vector<ValueId> import_dequantize_linear(NodeContext& ctx) {
+  const ValueId y = nn::dequantize(ctx, ctx.in(0), ctx.in(1), nn::optional_input(ctx, 2),
+                                   axis_attr(ctx), block_attr(ctx));
+  const std::int64_t type = ctx.int_attr("output_dtype", 0);
+  return {type == 0 ? y : nn::cast(ctx, y, dtype_of_onnx(type))};
+}
+
+// y_scale = (max(0, max x) − min(0, min x)) / 255, or 1 for an x of zeros; zero point
+// = saturate(round(−min / y_scale)).
+std::vector<ValueId> import_dynamic_quantize_linear(NodeContext& ctx) {
+  Graph& g = ctx.graph();
+  const ValueId x = ctx.in(0);
+  const auto axes = nn::axes_from(0, g.fact(x).rank());
+  const ValueId zero = nn::f32(ctx, 0);
+  const auto extreme = [&](ops::ReduceFn reduce, ops::BinaryFn fn) {
+    return nn::binary(ctx, fn, ops::reduce(g, ctx.fresh_name(), reduce, x, axes, false), zero);
+  };
+  const ValueId top = extreme(ops::ReduceFn::Max, ops::BinaryFn::Max);
+  const ValueId bottom = extreme(ops::ReduceFn::Min, ops::BinaryFn::Min);
+  const ValueId range = nn::binary(ctx, ops::BinaryFn::Sub, top, bottom);
+  const ValueId flat = nn::binary(ctx, ops::BinaryFn::Equal, range, zero);
+  const ValueId scale = ops::select(g, ctx.fresh_name(), flat, nn::f32(ctx, 1),
+                                    nn::binary(ctx, ops::BinaryFn::Div, range, nn::f32(ctx, 255)));
+  const ValueId minus_bottom = nn::binary(ctx, ops::BinaryFn::Sub, zero, bottom);
+  const ValueId zero_point = nn::quantize(ctx, minus_bottom, scale, ValueId{}, DType::U8);
+  return {nn::quantize(ctx, x, scale, zero_point, DType::U8), scale, zero_point};
+}
+
+}  // namespace treadle::onnx
