@@ -19,6 +19,8 @@ void DynamicReduce::visit(ParamVisitor& v) const {
 std::vector<Fact> DynamicReduce::infer(InputFacts in) const {
   expect_inputs(in, 2);
   const Fact& x = tensor_input(in, 0, "x");
+  check(!keep_dims || x.shape.size() == sizes.size(), ErrorKind::Shape,
+        "input 0 'x' has shape {}, expected rank {}", str(x.shape), sizes.size());
   const Fact& axes = tensor_input(in, 1, "axes");
   check(is_integer(axes.dtype), ErrorKind::Type, "input 1 'axes' has dtype {}, expected an integer",
         name_of(axes.dtype));
