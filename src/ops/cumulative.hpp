@@ -6,16 +6,15 @@ namespace treadle::ops {
 
 enum class CumulativeFn : std::uint8_t { Sum, Prod };
 
-// Running sum or product along an axis: from the end with `reverse`; without the element itself
-// (starting from 0 or 1) when `exclusive`. Inputs x, and where `axis` is nullopt the axis (one
-// integer). f16/bf16 accumulate in f32; integers wrap.
+// out[i] = sum (product) of x[0 … i] along `axis`; exclusive leaves x[i] out, reverse starts at the
+// end. Numeric dtypes; f16 and bf16 accumulate in f32, f32 in f32, integers wrap.
 class Cumulative final : public Operator {
  public:
-  CumulativeFn fn = CumulativeFn::Sum;
-  std::optional<std::int64_t> axis;
-  bool exclusive = false;
-  bool reverse = false;
-
+  Cumulative(CumulativeFn f, std::int64_t along, bool leave_out = false, bool backwards = false)
+      : fn(f), axis(along), exclusive(leave_out), reverse(backwards) {}
+  CumulativeFn fn;
+  std::int64_t axis;
+  bool exclusive, reverse;
   TREADLE_OPERATOR(Cumulative);
   std::optional<AxisChange> change_axes(InputFacts in, std::span<const Fact> out,
                                         const Perm& perm) const override;

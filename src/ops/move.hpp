@@ -17,8 +17,8 @@ class Concat final : public Operator {
                                         const Perm& perm) const override;
 };
 
-// out[i] = in[start + i·step] along `axis`, `length` elements; start and length already resolved and
-// clamped: 0 ≤ start < size for length > 0, start + (length−1)·step within the axis.
+// out[i] = in[start + i·step] along `axis`, `length` elements; start and length already resolved
+// and clamped: 0 ≤ start < size for length > 0, start + (length−1)·step within the axis.
 class Slice final : public Operator {
  public:
   Slice(std::int64_t along, Dim first, Dim count, std::int64_t by = 1)
@@ -33,8 +33,8 @@ class Slice final : public Operator {
 };
 
 // ONNX Slice and TensorFlow StridedSlice with bounds that are known only at run time: inputs x,
-// starts, ends, optional axes, optional steps (integer, 1-D). `sizes` are fresh symbols, one an axis
-// of x whose output size is not known.
+// starts, ends, optional axes, optional steps (integer, 1-D). `sizes` are fresh symbols, one an
+// axis of x whose output size is not known.
 class DynamicSlice final : public Operator {
  public:
   explicit DynamicSlice(SymShape out) : sizes(std::move(out)) {}

@@ -6,7 +6,12 @@ namespace treadle::ops {
 
 enum class ResizeMode : std::uint8_t { Nearest, Linear, Cubic };
 enum class Coordinates : std::uint8_t {
-  HalfPixel, HalfPixelSymmetric, PytorchHalfPixel, AlignCorners, Asymmetric, TfHalfPixelForNn,
+  HalfPixel,
+  HalfPixelSymmetric,
+  PytorchHalfPixel,
+  AlignCorners,
+  Asymmetric,
+  TfHalfPixelForNn,
   TfCropAndResize,
 };
 enum class NearestRound : std::uint8_t { RoundPreferFloor, RoundPreferCeil, Floor, Ceil };

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "graph/operator.hpp"
+
+namespace treadle::ops {
+
+// The sizes of the input, i64 [rank]. Any dtype; reads no element.
+class ShapeOf final : public Operator {
+ public:
+  TREADLE_OPERATOR(ShapeOf);
+};
+
+}  // namespace treadle::ops
