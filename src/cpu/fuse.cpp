@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "cpu/contract_plan.hpp"
 #include "ops/binary.hpp"
 #include "ops/contract.hpp"
 #include "ops/conv.hpp"
@@ -18,14 +19,13 @@ using kernels::Act;
 bool takes_epilogue(const Graph& g, const Node& n) {
   if (n.outputs[0].fact.dtype != DType::F32 || n.outputs[0].fact.rank() < 1) return false;
   if (const auto* conv = n.op->as<ops::Conv>()) {
-    return conv->layout == ops::Layout::ChannelsLast && g.fact(n.inputs[1]).value;
+    const int rank = n.outputs[0].fact.rank();
+    const bool constant_bias = n.inputs.size() < 3 || !n.inputs[2].present() || g.fact(n.inputs[2]).value;
+    return conv->layout == ops::Layout::ChannelsLast && rank >= 3 && rank <= 5 &&
+           g.fact(n.inputs[0]).shape.back().is_const() &&
+           g.fact(n.inputs[1]).value && constant_bias;
   }
-  if (const auto* contract = n.op->as<ops::Contract>()) {
-    if (contract->inputs.size() != 2 || contract->output.empty()) return false;
-    const char last = contract->output.back();
-    return (contract->inputs[0].find(last) == std::string::npos) !=
-           (contract->inputs[1].find(last) == std::string::npos);
-  }
+  if (const auto* contract = n.op->as<ops::Contract>()) return is_gemm(*contract);
   return false;
 }
 
@@ -116,7 +116,7 @@ Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order) {
     }
     if (members.empty()) continue;
     fusions.absorbed[producer.id] = true;
-    for (NodeId id : members) fusions.absorbed[id] = true;
+    for (NodeId member : members) fusions.absorbed[member] = true;
     e.result = value;
     fusions.tail.emplace(tail, producer.id);
     fusions.of.emplace(producer.id, std::move(e));

@@ -1,0 +1,33 @@
+// How a two-operand Contract becomes matrix products.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/shape.hpp"
+#include "ops/contract.hpp"
+
+namespace treadle::cpu {
+
+// True when every size of the contraction leads to matrix products: two operands, the last output
+// letter stands in one of them only, and the summed letters stand in both, side by side in one order.
+bool is_gemm(const ops::Contract& op);
+
+// One dimension of a loop around the products, or of the products themselves.
+struct LoopDim {
+  std::int64_t size = 1;
+  std::ptrdiff_t a = 0, b = 0, c = 0;  // strides in elements
+};
+
+// C[m, n] (+)= Σ_k A[m, k] B[k, n] for each step of `loops`. The column stride of C is 1. When
+// `swapped`, A is the operator's second input.
+struct ContractPlan {
+  bool swapped = false;
+  LoopDim m, n, k;
+  std::vector<LoopDim> loops;  // output dimensions
+};
+
+// Throws Unsupported error when a summed letter broadcasts between others that do not.
+ContractPlan plan_contract(const ops::Contract& op, const Shape& a, const Shape& b, const Shape& c);
+
+}  // namespace treadle::cpu
