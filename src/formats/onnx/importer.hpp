@@ -28,19 +28,20 @@ struct Attribute {
   std::vector<std::string_view> strings;
   std::string_view tensor;  // encoded TensorProto
   std::string_view graph;   // encoded GraphProto
-  std::string_view sparse_tensor;
+  std::string_view sparse_tensor;  // encoded SparseTensorProto
+  std::string_view type_proto;     // encoded TypeProto
   std::string_view ref_name;  // ref_attr_name, inside functions
 };
 
 struct NodeProto {
-  std::string_view name, op_type, domain;
+  std::string_view name, op_type, domain, overload;  // domain "" is ai.onnx
   std::vector<std::string_view> inputs, outputs;
   std::vector<Attribute> attributes;
 };
 
 // A body (subgraph attribute) imported with its captures as explicit trailing inputs.
 struct Body {
-  std::shared_ptr<const Graph> graph;
+  std::shared_ptr<Graph> graph;
   std::vector<ValueId> captured;  // values of the outer graph, in the order of the trailing inputs
 };
 
@@ -74,7 +75,10 @@ class NodeContext {
   virtual std::optional<std::vector<std::int64_t>> ints_attr(std::string_view attr) const = 0;
   virtual std::optional<std::vector<double>> floats_attr(std::string_view attr) const = 0;
   virtual std::optional<std::vector<std::string>> strings_attr(std::string_view attr) const = 0;
+  // Dense and sparse tensors; element types narrower than a byte come back widened to one.
   virtual std::optional<Tensor> tensor_attr(std::string_view attr) const = 0;
+  // A type attribute as a fact.
+  virtual std::optional<Fact> type_attr(std::string_view attr) = 0;
 
   // Constant elements of input i, or nullopt when they are not known at import.
   std::optional<Tensor> constant(std::size_t i) { return fact(i).value ? std::optional(*fact(i).value) : std::nullopt; }
@@ -99,6 +103,8 @@ class NodeContext {
   // Imports a graph attribute; `formal` are facts of its declared inputs (used in place of what the
   // file declares where they say more).
   virtual Body body(std::string_view attr, std::span<const Fact> formal) = 0;
+  // Imports a graph attribute into graph() itself, on the given inputs; returns its outputs.
+  virtual std::vector<ValueId> inline_body(std::string_view attr, std::span<const ValueId> inputs) = 0;
   // The number of inputs and outputs that a graph attribute declares.
   virtual std::pair<std::size_t, std::size_t> body_arity(std::string_view attr) = 0;
 };

@@ -1,0 +1,103 @@
+#include "ops/stack.hpp"
+
+#include <cstring>
+#include <new>
+
+#include "base/error.hpp"
+
+namespace treadle::ops {
+namespace {
+
+// Above this much, what a loop collects is an error and no longer a matter of patience.
+constexpr std::size_t kMaxBytes = std::size_t{16} << 30;
+
+// Copies `count` runs of `run` elements; they lie `from_step` and `to_step` elements apart.
+void copy_runs(DType dtype, const void* from, std::int64_t from_step, void* to, std::int64_t to_step,
+               std::int64_t run, std::int64_t count) {
+  if (dtype == DType::String) {
+    const auto* s = static_cast<const std::string*>(from);
+    auto* d = static_cast<std::string*>(to);
+    for (std::int64_t c = 0; c < count; ++c) {
+      for (std::int64_t i = 0; i < run; ++i) d[c * to_step + i] = s[c * from_step + i];
+    }
+    return;
+  }
+  const auto size = static_cast<std::int64_t>(size_of(dtype));
+  if (run == 0) return;
+  for (std::int64_t c = 0; c < count; ++c) {
+    std::memcpy(static_cast<char*>(to) + c * to_step * size,
+                static_cast<const char*>(from) + c * from_step * size,
+                static_cast<std::size_t>(run * size));
+  }
+}
+
+std::int64_t product(const Shape& shape, int begin, int end) {
+  std::int64_t n = 1;
+  for (int i = begin; i < end; ++i) n = checked_mul(n, shape[static_cast<std::size_t>(i)]);
+  return n;
+}
+
+}  // namespace
+
+void Stack::push(const Tensor& t) {
+  if (count_ == 0) {
+    dtype_ = t.dtype();
+    shape_ = t.shape();
+  }
+  check(t.dtype() == dtype_, ErrorKind::Type, "iteration {} gives {}, the first gave {}", count_,
+        name_of(t.dtype()), name_of(dtype_));
+  check(t.shape() == shape_, ErrorKind::Shape, "iteration {} gives shape {}, the first gave {}",
+        count_, t.shape().str(), shape_.str());
+  ++count_;
+  try {
+    if (dtype_ == DType::String) {
+      const auto s = t.span<std::string>();
+      strings_.insert(strings_.end(), s.begin(), s.end());
+      check(strings_.size() <= kMaxBytes / sizeof(std::string), ErrorKind::Memory,
+            "the iterations gave more than {} bytes", kMaxBytes);
+      return;
+    }
+    check(t.bytes() <= kMaxBytes - bytes_.size(), ErrorKind::Memory,
+          "the iterations gave more than {} bytes", kMaxBytes);
+    if (t.bytes() == 0) return;
+    const auto* data = static_cast<const std::byte*>(t.data());
+    bytes_.insert(bytes_.end(), data, data + t.bytes());
+  } catch (const std::bad_alloc&) {
+    fail(ErrorKind::Memory, "out of memory after {} iterations", count_);
+  }
+}
+
+Tensor Stack::take(int axis, bool reversed) const {
+  Shape shape = shape_;
+  shape.insert(axis, count_);
+  Tensor result(dtype_, shape);
+  const std::int64_t outer = product(shape_, 0, axis);
+  const std::int64_t inner = product(shape_, axis, shape_.rank());
+  const auto size = static_cast<std::int64_t>(size_of(dtype_));
+  const auto* from = dtype_ == DType::String ? reinterpret_cast<const char*>(strings_.data())
+                                             : reinterpret_cast<const char*>(bytes_.data());
+  if (result.elements() == 0) return result;
+  for (std::int64_t t = 0; t < count_; ++t) {
+    const std::int64_t at = reversed ? count_ - 1 - t : t;
+    copy_runs(dtype_, from + t * outer * inner * size, inner,
+              static_cast<char*>(result.mutable_data()) + at * inner * size, count_ * inner, inner,
+              outer);
+  }
+  return result;
+}
+
+Tensor slice_at(const Tensor& t, int axis, std::int64_t at) {
+  Shape shape = t.shape();
+  const std::int64_t steps = shape[static_cast<std::size_t>(axis)];
+  const std::int64_t outer = product(shape, 0, axis);
+  const std::int64_t inner = product(shape, axis + 1, shape.rank());
+  shape.erase(axis);
+  Tensor result(t.dtype(), shape);
+  if (result.elements() == 0) return result;
+  const auto size = static_cast<std::int64_t>(size_of(t.dtype()));
+  copy_runs(t.dtype(), static_cast<const char*>(t.data()) + at * inner * size, steps * inner,
+            result.mutable_data(), inner, inner, outer);
+  return result;
+}
+
+}  // namespace treadle::ops
