@@ -39,8 +39,9 @@ Plan make_plan(const DotProblem& p, int threads) {
     const std::int64_t most =
         std::clamp<std::int64_t>(kernels.k_block / std::max<std::int64_t>(p.k, 1), 1, kMaxTaps);
     const std::int64_t ranges = ceil_div(p.taps, most);
-    plan.taps_per_range = ceil_div(p.taps, std::max<std::int64_t>(ranges, 1));
-    plan.ranges = ceil_div(p.taps, std::max<std::int64_t>(plan.taps_per_range, 1));
+    plan.taps_per_range =
+        std::max<std::int64_t>(1, ceil_div(p.taps, std::max<std::int64_t>(1, ranges)));
+    plan.ranges = std::max<std::int64_t>(1, ceil_div(p.taps, plan.taps_per_range));
   }
   const std::int64_t range_bytes =
       4 * std::max<std::int64_t>(16, std::min(p.k * plan.taps_per_range, kernels.k_block * 3 / 2));
@@ -148,7 +149,7 @@ struct Block {
     locate(first, count);
     for (std::int64_t i = 0; i < plan.ranges; ++i) {
       const KRange range = range_of(p, plan, i);
-      source.inputs(first, count, range, inputs, slot);
+      if (range.taps > 0) source.inputs(first, count, range, inputs, slot);
       sweep(range, count, begin, end, i == 0, i + 1 == plan.ranges);
     }
     if (!is_pass(p.epilogue->act)) return;
@@ -179,7 +180,7 @@ void dot_blocked(const DotProblem& given, const DotRows& rows, Parallel& paralle
   if (given.rows <= 0 || given.columns <= 0) return;
   DotProblem problem = given;
   if (problem.taps <= 0 || problem.k <= 0) {
-    problem.taps = 1;
+    problem.taps = 0;
     problem.k = 0;
   }
   const int threads = parallel.threads();
