@@ -103,14 +103,14 @@ void Col2Im::eval(EvalContext& ctx) const {
         size);
   Shape shape{x.shape[0], x.shape[1] / size};
   for (const std::int64_t d : image) shape.push_back(d);
-  const auto strides = row_major(image);
+  const auto steps = row_major(image);
   const std::int64_t plane = product(image);
   write_output(ctx, 0, x.dtype, shape, [&](TensorView& y) {
     fill_zero(x.dtype, y.data, y.elements());
     dispatch(x.dtype, [&]<typename T>(T) {
       for (std::int64_t c = 0; c < shape[0] * shape[1]; ++c) {
         add_columns(*this, block_shape, grid, x.as<T>() + c * size * grid.elements(),
-                    y.as<T>() + c * plane, strides);
+                    y.as<T>() + c * plane, steps);
       }
     });
   });
