@@ -32,7 +32,7 @@ class AlignedFloats {
 enum class WeightForm : std::uint8_t {
   Dot,        // per group: a packed matrix of taps x Cin/group rows (gemm/pack.hpp)
   Depthwise,  // [taps][Cout rounded up to whole registers]
-  Winograd,   // 36 packed matrices of Cin rows
+  Winograd,   // 36 packed matrices of Cin rows, then Cin zeros
 };
 
 struct PackedConvWeights {

@@ -1,0 +1,15 @@
+#include "kernels/simd/vec_neon.hpp"
+
+#if defined(__ARM_NEON)
+
+#include "kernels/winograd/kernel-inl.hpp"
+
+namespace treadle::kernels::neon {
+
+WinogradKernels winograd() {
+  return {winograd_input<Neon>, winograd_output<Neon>};
+}
+
+}  // namespace treadle::kernels::neon
+
+#endif
