@@ -1,0 +1,102 @@
+// A loaded model: from a file, through import, simplify and lower, to a program.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/detect.hpp"
+#include "graph/graph.hpp"
+#include "plan/program.hpp"
+#include "plan/session.hpp"
+
+namespace treadle {
+
+class MappedFile;
+
+enum class Stage { Import, Simplified, Lowered, Bound };
+// "import", "simplified", "lowered", "bound"; nullopt for other text.
+std::optional<Stage> stage_from_name(std::string_view name);
+std::string_view name_of(Stage stage);
+
+struct ModelOptions {
+  // Shapes of inputs, in place of what the file says.
+  std::map<std::string, SymShape, std::less<>> shapes;
+  // Values of symbols in the inputs' shapes ("batch").
+  SymbolValues symbols;
+  // Inner values that become inputs (the graph is cut there), and values that become outputs too.
+  std::vector<std::string> cut_inputs, extra_outputs;
+  LowerOptions lower;
+  Limits limits;
+};
+
+// An input or output: its name and what is known of it.
+struct Port {
+  std::string name;
+  Fact fact;
+};
+
+// A model that was read, in one of the graph stages. Constants point into the mapped file, which
+// lives as long as any of them.
+struct ImportedModel {
+  Format format = Format::Onnx;
+  Graph graph;
+  std::shared_ptr<const MappedFile> file;
+};
+
+// Throw Io error when the file cannot be read and what the importer throws, with the path as
+// context.
+ImportedModel import_model(const std::string& path, const ModelOptions& options);
+// External data cannot be reached from memory: Unsupported error. `bytes` are copied.
+ImportedModel import_model(std::span<const std::byte> bytes, const ModelOptions& options);
+
+// The portable simplification that every target shares.
+void simplify_model(Graph& graph);
+// Prepares the simplified graph for options.target and lowers it.
+std::shared_ptr<const Program> lower_model(Graph& graph, const ModelOptions& options);
+
+// Immutable; shared by any number of sessions in any threads.
+class Model {
+ public:
+  static std::shared_ptr<const Model> load(const std::string& path,
+                                           const ModelOptions& options = {});
+  static std::shared_ptr<const Model> load(std::span<const std::byte> bytes,
+                                           const ModelOptions& options = {});
+  // Simplifies (unless options.lower.reference) and lowers.
+  static std::shared_ptr<const Model> from(ImportedModel imported, const ModelOptions& options);
+
+  const std::shared_ptr<const Program>& program() const { return program_; }
+  Format format() const { return format_; }
+  const std::vector<Port>& inputs() const { return inputs_; }
+  const std::vector<Port>& outputs() const { return outputs_; }
+  const SymbolValues& symbols() const { return symbols_; }
+  // Lets the system drop the mapped weights that kernels have packed; they come back when touched.
+  // To be called when a session has bound its shapes.
+  void release_weights() const;
+
+ private:
+  Model() = default;
+  Format format_ = Format::Onnx;
+  std::shared_ptr<const Program> program_;
+  std::vector<Port> inputs_, outputs_;
+  SymbolValues symbols_;
+  std::shared_ptr<const MappedFile> file_;
+};
+
+struct CheckProblem {
+  ErrorKind kind = ErrorKind::Parse;
+  std::string text;
+};
+// Everything that keeps the model from running, not only the first. Throws nothing but bad_alloc.
+std::vector<CheckProblem> check_model(const std::string& path, const ModelOptions& options);
+
+// Inputs and outputs of a graph.
+std::vector<Port> graph_inputs(const Graph& graph);
+std::vector<Port> graph_outputs(const Graph& graph);
+
+}  // namespace treadle

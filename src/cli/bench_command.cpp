@@ -1,0 +1,177 @@
+// treadle bench
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "cli/command.hpp"
+#include "cli/inputs.hpp"
+#include "cli/json.hpp"
+#include "cli/model_args.hpp"
+#include "cli/process.hpp"
+#include "cli/terminal.hpp"
+
+namespace treadle::cli {
+namespace {
+
+struct Args {
+  ModelArgs model;
+  InputArgs input;
+  double seconds = 2;
+  std::int64_t runs = 0;  // 0: as many as the time allows
+  std::string pin;
+};
+
+struct Result {
+  double load_ms = 0, ready_ms = 0, first_ms = 0;
+  std::vector<double> eval_ms;  // sorted
+  double rss_ready_mb = 0, rss_peak_mb = 0;
+  std::optional<double> allocs_per_run;
+  MemoryPlan memory;
+};
+
+// The value below which `part` of the sorted values lie (nearest rank).
+double quantile(const std::vector<double>& sorted, double part) {
+  const auto at = static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1) + 0.5);
+  return sorted[std::min(at, sorted.size() - 1)];
+}
+
+void run_once(Session& session, std::span<const Value> inputs) {
+  if (auto error = session.run(inputs)) throw *error;
+}
+
+// Runs until two rounds differ by less than 5 % or a tenth of the time is spent.
+void warm_up(Session& session, std::span<const Value> inputs, double seconds) {
+  const Timer all;
+  double last = 0;
+  for (int i = 0; i < 1000 && all.ms() < seconds * 100; ++i) {
+    const Timer one;
+    run_once(session, inputs);
+    const double now = one.ms();
+    if (i >= 3 && std::abs(now - last) < 0.05 * now) break;
+    last = now;
+  }
+}
+
+std::vector<double> measure(Session& session, std::span<const Value> inputs, const Args& args) {
+  constexpr std::size_t kFewest = 5, kMost = 100'000;
+  const std::size_t most = args.runs > 0 ? static_cast<std::size_t>(args.runs) : kMost;
+  std::vector<double> times;
+  times.reserve(std::min<std::size_t>(most, 4096));
+  const Timer all;
+  while (times.size() < most) {
+    if (args.runs == 0 && times.size() >= kFewest && all.ms() >= args.seconds * 1000) break;
+    const Timer one;
+    run_once(session, inputs);
+    times.push_back(one.ms());
+  }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+std::optional<double> count_allocations(Session& session, std::span<const Value> inputs) {
+  constexpr int kRuns = 4;
+  const auto before = allocation_count();
+  for (int i = 0; i < kRuns; ++i) run_once(session, inputs);
+  const auto after = allocation_count();
+  if (!before || !after) return std::nullopt;
+  return static_cast<double>(*after - *before) / kRuns;
+}
+
+Result bench(const Args& args) {
+  ModelOptions options = to_options(args.model);
+  options.cut_inputs = input_names(args.input);
+  Result r;
+  const Timer ready;
+  ImportedModel imported = import_model(args.model.path, options);
+  r.load_ms = ready.ms();
+  const auto model = Model::from(std::move(imported), options);
+  r.ready_ms = ready.ms();
+  r.rss_ready_mb = resident_mb();
+
+  const auto inputs = make_inputs(model->inputs(), args.input, options.symbols, Missing::Random);
+  const Timer first;
+  Session session(model->program());
+  run_once(session, inputs);
+  r.first_ms = first.ms();
+  model->release_weights();
+  warm_up(session, inputs, args.seconds);
+  r.eval_ms = measure(session, inputs, args);
+  r.allocs_per_run = count_allocations(session, inputs);
+  r.memory = session.memory();
+  r.rss_peak_mb = peak_resident_mb();
+  return r;
+}
+
+double rounded(double v) {
+  return std::round(v * 1e4) / 1e4;
+}
+
+Json to_json(const Args& args, const Result& r) {
+  Json j{{"model", args.model.path},
+         {"target", args.model.target},
+         {"threads", args.model.threads},
+         {"load_ms", rounded(r.load_ms)},
+         {"ready_ms", rounded(r.ready_ms)},
+         {"first_ms", rounded(r.first_ms)},
+         {"eval_ms",
+          {{"min", rounded(r.eval_ms.front())},
+           {"median", rounded(quantile(r.eval_ms, 0.5))},
+           {"p95", rounded(quantile(r.eval_ms, 0.95))},
+           {"n", r.eval_ms.size()}}},
+         {"rss_ready_mb", rounded(r.rss_ready_mb)},
+         {"rss_peak_mb", rounded(r.rss_peak_mb)}};
+  j["allocs_per_run"] = r.allocs_per_run ? Json(*r.allocs_per_run) : Json(nullptr);
+  j["arena_mb"] = rounded(static_cast<double>(r.memory.arena_bytes) / (1 << 20));
+  return j;
+}
+
+int run(const Args& args) {
+  if (!args.pin.empty()) pin_to(args.pin);
+  const Result r = bench(args);
+  if (args.model.json) {
+    say_json(to_json(args, r));
+    return kRight;
+  }
+  say(fmt::format("{} on {}, {} thread{}\n", args.model.path, args.model.target, args.model.threads,
+                  args.model.threads == 1 ? "" : "s"));
+  Table table({"", "ms"}, {false, true});
+  const auto row = [&](const char* what, double ms) {
+    table.row({what, fmt::format("{:.3f}", ms)});
+  };
+  row("load (read and import)", r.load_ms);
+  row("ready (load, simplify, lower)", r.ready_ms);
+  row("first run (with binding)", r.first_ms);
+  row("run, fastest", r.eval_ms.front());
+  row("run, median", quantile(r.eval_ms, 0.5));
+  row("run, 95 % below", quantile(r.eval_ms, 0.95));
+  say(table.str());
+  say(fmt::format(
+      "{} runs; memory {:.1f} MB when ready, {:.1f} MB at its peak; {} allocations a run\n",
+      r.eval_ms.size(), r.rss_ready_mb, r.rss_peak_mb,
+      r.allocs_per_run ? fmt::format("{:g}", *r.allocs_per_run) : "uncounted"));
+  return kRight;
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& root) {
+  auto args = std::make_shared<Args>();
+  CLI::App* app = root.add_subcommand("bench", "Measure load time, run time and memory");
+  add_model_args(*app, args->model);
+  add_input_args(*app, args->input);
+  app->add_option("--time", args->seconds, "Seconds to spend on runs")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+  app->add_option("--runs", args->runs, "Number of runs, whatever the time")
+      ->check(CLI::Range(1, 100'000'000));
+  app->add_option("--pin", args->pin, "Processors to stay on, e.g. 0 or 0,2-3");
+  app->footer(
+      "Inputs that are not given are random numbers.\nExamples:\n"
+      "  treadle bench model.onnx\n"
+      "  treadle bench model.onnx --threads 2 --shape x=1,3,480,640 --json");
+  return {app, [args] { return run(*args); }};
+}
+
+}  // namespace treadle::cli

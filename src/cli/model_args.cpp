@@ -1,0 +1,39 @@
+#include "cli/model_args.hpp"
+
+#include "api/option_text.hpp"
+
+namespace treadle::cli {
+
+void add_model_args(CLI::App& app, ModelArgs& args) {
+  app.add_option("MODEL", args.path, "Model file: ONNX or TensorFlow frozen GraphDef (.pb)")
+      ->required();
+  app.add_option("--shape", args.shapes,
+                 "Shape of an input in place of the file's, e.g. image=1,3,224,224");
+  app.add_option("--set", args.symbols, "Value of a symbol in the input shapes, e.g. batch=4");
+  app.add_option("--extra-output", args.extra_outputs,
+                 "Inner value that becomes an output as well");
+  app.add_option("--target", args.target, "Where to run")
+      ->check(CLI::IsMember({"cpu"}))
+      ->capture_default_str();
+  app.add_option("--threads", args.threads, "Threads to run on")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_flag("--exact", args.exact, "Only algorithms that round like the direct ones");
+  app.add_flag("--reference", args.reference,
+               "Every operator through its plain reference implementation (slow)");
+  app.add_flag("--json", args.json, "Write JSON instead of text");
+}
+
+ModelOptions to_options(const ModelArgs& args) {
+  ModelOptions out;
+  for (const auto& s : args.shapes) add_shape(s, out);
+  for (const auto& s : args.symbols) add_symbol(s, out);
+  out.extra_outputs = args.extra_outputs;
+  out.lower.target = args.target;
+  out.lower.threads = args.threads;
+  out.lower.exact = args.exact;
+  out.lower.reference = args.reference;
+  return out;
+}
+
+}  // namespace treadle::cli

@@ -1,0 +1,26 @@
+// Options that every command which loads a model shares.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "api/model.hpp"
+
+namespace treadle::cli {
+
+struct ModelArgs {
+  std::string path;
+  std::vector<std::string> shapes, symbols, extra_outputs;
+  std::string target = "cpu";
+  int threads = 1;
+  bool exact = false;
+  bool reference = false;
+  bool json = false;
+};
+
+void add_model_args(CLI::App& app, ModelArgs& args);
+// Throws Parse error for malformed --shape and --set.
+ModelOptions to_options(const ModelArgs& args);
+
+}  // namespace treadle::cli

@@ -1,0 +1,15 @@
+// UTF-8 to and from code points.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace treadle {
+
+// Appends one code point; false (nothing appended) for surrogates and values above U+10FFFF.
+bool append_utf8(std::string& out, char32_t code);
+// nullopt when the text is not well-formed UTF-8 (overlong forms and surrogates included).
+std::optional<std::u32string> decode_utf8(std::string_view text);
+
+}  // namespace treadle
