@@ -88,15 +88,52 @@ Tensor Stack::take(int axis, bool reversed) const {
 
 Tensor slice_at(const Tensor& t, int axis, std::int64_t at) {
   Shape shape = t.shape();
+  shape.erase(axis);
+  return slice_range(t, axis, at, 1).reshaped(shape);
+}
+
+Tensor slice_range(const Tensor& t, int axis, std::int64_t at, std::int64_t count) {
+  Shape shape = t.shape();
   const std::int64_t steps = shape[static_cast<std::size_t>(axis)];
   const std::int64_t outer = product(shape, 0, axis);
   const std::int64_t inner = product(shape, axis + 1, shape.rank());
-  shape.erase(axis);
+  shape[static_cast<std::size_t>(axis)] = count;
   Tensor result(t.dtype(), shape);
   if (result.elements() == 0) return result;
   const auto size = static_cast<std::int64_t>(size_of(t.dtype()));
   copy_runs(t.dtype(), static_cast<const char*>(t.data()) + at * inner * size, steps * inner,
-            result.mutable_data(), inner, inner, outer);
+            result.mutable_data(), count * inner, count * inner, outer);
+  return result;
+}
+
+Tensor concat(const std::vector<Tensor>& parts, int axis) {
+  check(!parts.empty(), ErrorKind::Shape, "nothing to concatenate");
+  Shape shape = parts[0].shape();
+  check(axis >= 0 && axis < shape.rank(), ErrorKind::Shape, "shape {} has no axis {}", shape.str(),
+        axis);
+  const auto a = static_cast<std::size_t>(axis);
+  shape[a] = 0;
+  for (const Tensor& t : parts) {
+    check(t.dtype() == parts[0].dtype(), ErrorKind::Type, "cannot concatenate {} with {}",
+          name_of(t.dtype()), name_of(parts[0].dtype()));
+    bool fits = t.rank() == shape.rank();
+    for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = i == a || t.shape()[i] == shape[i];
+    check(fits, ErrorKind::Shape, "cannot concatenate shape {} with {} on axis {}", t.shape().str(),
+          parts[0].shape().str(), axis);
+    shape[a] = checked_add(shape[a], t.shape()[a]);
+  }
+  Tensor result(parts[0].dtype(), shape);
+  if (result.elements() == 0) return result;
+  const std::int64_t outer = product(shape, 0, axis);
+  const std::int64_t inner = product(shape, axis + 1, shape.rank());
+  const auto size = static_cast<std::int64_t>(size_of(result.dtype()));
+  std::int64_t at = 0;
+  for (const Tensor& t : parts) {
+    const std::int64_t run = t.shape()[a] * inner;
+    copy_runs(t.dtype(), t.data(), run, static_cast<char*>(result.mutable_data()) + at * size,
+              shape[a] * inner, run, outer);
+    at += run;
+  }
   return result;
 }
 

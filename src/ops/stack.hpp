@@ -28,5 +28,9 @@ class Stack {
 
 // The part of `t` at index `at` of `axis`, without this axis.
 Tensor slice_at(const Tensor& t, int axis, std::int64_t at);
+// Indices at … at + count - 1 of `axis`, which must be there.
+Tensor slice_range(const Tensor& t, int axis, std::int64_t at, std::int64_t count);
+// Tensors joined on `axis`. Throws Type or Shape error when dtypes, ranks or other sizes differ.
+Tensor concat(const std::vector<Tensor>& parts, int axis);
 
 }  // namespace treadle::ops
