@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "cpu/translate.hpp"
+#include "cpu/translators.hpp"
 #include "kernels/copy/copy.hpp"
 #include "ops/axis.hpp"
 
@@ -34,8 +34,8 @@ Translation translate_expand(const TranslateContext& ctx) {
     const Shape in = from.strides(), out = to.strides();
     std::vector<CopyAxis> axes;
     for (std::size_t i = 0; i < to.size(); ++i) {
-      check(from[i] == to[i] || from[i] == 1, ErrorKind::Shape, "axis {} of {} does not expand to {}",
-            i, from.str(), to.str());
+      check(from[i] == to[i] || from[i] == 1, ErrorKind::Shape,
+            "axis {} of {} does not expand to {}", i, from.str(), to.str());
       axes.push_back({to[i], from[i] == 1 ? 0 : in[i], out[i]});
     }
     BoundCopy copy(size_of(b.in[0]->dtype), axes);

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "cpu/elementwise.hpp"
-#include "cpu/translate.hpp"
+#include "cpu/translators.hpp"
 #include "ops/binary.hpp"
 #include "ops/unary.hpp"
 
@@ -17,8 +17,8 @@ namespace {
 
 std::optional<Fn1> fast_form(ops::UnaryFn fn) {
   switch (fn) {
-#define TREADLE_FN1(name)     \
-  case ops::UnaryFn::name:    \
+#define TREADLE_FN1(name)  \
+  case ops::UnaryFn::name: \
     return Fn1::name;
 #include "kernels/math/functions.inc"
 #undef TREADLE_FN1
@@ -29,8 +29,8 @@ std::optional<Fn1> fast_form(ops::UnaryFn fn) {
 
 std::optional<Fn2> fast_form(ops::BinaryFn fn) {
   switch (fn) {
-#define TREADLE_FN2(name)     \
-  case ops::BinaryFn::name:   \
+#define TREADLE_FN2(name)   \
+  case ops::BinaryFn::name: \
     return Fn2::name;
 #include "kernels/math/functions.inc"
 #undef TREADLE_FN2

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "cpu/split.hpp"
-#include "cpu/translate.hpp"
+#include "cpu/translators.hpp"
 #include "kernels/copy/copy.hpp"
 #include "ops/move.hpp"
 
@@ -41,8 +41,9 @@ Translation translate_concat(const TranslateContext& ctx) {
       copies.emplace_back(size_of(in->dtype), block(in->shape, in->shape, out), 0, at * stride);
       at = checked_add(at, in->shape[axis]);
     }
-    check(at == out[axis], ErrorKind::Shape, "inputs have {} elements along axis {}, output {} has {}",
-          at, axis, out.str(), out[axis]);
+    check(at == out[axis], ErrorKind::Shape,
+          "inputs have {} elements along axis {}, output {} has {}", at, axis, out.str(),
+          out[axis]);
     return bound([copies = std::move(copies)](RunContext& c) {
       for (std::size_t i = 0; i < copies.size(); ++i) {
         copies[i].run(c.in[i]->data, c.out[0]->data, c.parallel);
@@ -63,8 +64,8 @@ Translation translate_slice(const TranslateContext& ctx) {
       const std::int64_t room = step > 0 ? size - 1 - first : first;
       fits = step != 0 && count - 1 <= room / (step > 0 ? step : -std::max(step, -size - 1));
     }
-    check(fits, ErrorKind::Shape, "{} elements from {} by {} leave axis {} of input {}", count, first,
-          step, axis, in.str());
+    check(fits, ErrorKind::Shape, "{} elements from {} by {} leave axis {} of input {}", count,
+          first, step, axis, in.str());
     std::vector<CopyAxis> axes = block(out, in, out);
     const std::int64_t stride = axes[axis].in;
     axes[axis].in = count > 1 ? stride * step : 0;
@@ -88,8 +89,8 @@ Translation translate_pad(const TranslateContext& ctx) {
       const std::int64_t head = before[i].eval(b.symbols), tail = after[i].eval(b.symbols);
       check(checked_add(checked_add(in[i], head), tail) == out[i], ErrorKind::Shape,
             "axis {} of {} padded by {} and {} is not {}", i, in.str(), head, tail, out.str());
-      sizes[i] = std::max<std::int64_t>(0, in[i] + std::min<std::int64_t>(0, head) +
-                                               std::min<std::int64_t>(0, tail));
+      sizes[i] = std::max<std::int64_t>(
+          0, in[i] + std::min<std::int64_t>(0, head) + std::min<std::int64_t>(0, tail));
       if (head < 0) from_at += -head * from[i];
       if (head > 0) to_at += head * to[i];
       grows = grows || head > 0 || tail > 0;

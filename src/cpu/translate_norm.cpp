@@ -1,5 +1,5 @@
 #include "cpu/split.hpp"
-#include "cpu/translate.hpp"
+#include "cpu/translators.hpp"
 #include "kernels/norm/norm.hpp"
 #include "ops/norm.hpp"
 

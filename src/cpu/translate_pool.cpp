@@ -1,4 +1,4 @@
-#include "cpu/translate.hpp"
+#include "cpu/translators.hpp"
 #include "kernels/pool/pool.hpp"
 #include "ops/pool.hpp"
 
@@ -42,13 +42,14 @@ PoolArgs resolve(const ops::Pool& op, const Shape& in, const Shape& out) {
   for (std::size_t i = 0; i < op.kernel.size(); ++i) {
     const auto axis = static_cast<std::size_t>(ops::spatial_axis(op.layout, static_cast<int>(i)));
     const bool is_explicit = op.padding.mode == ops::AutoPad::Explicit;
-    const ops::ConcreteWindow w = ops::window(
-        in[axis], op.kernel[i], op.strides[i], op.dilations[i], op.padding.mode,
-        is_explicit ? op.padding.before[i] : 0, is_explicit ? op.padding.after[i] : 0, op.ceil_mode);
+    const ops::ConcreteWindow w =
+        ops::window(in[axis], op.kernel[i], op.strides[i], op.dilations[i], op.padding.mode,
+                    is_explicit ? op.padding.before[i] : 0, is_explicit ? op.padding.after[i] : 0,
+                    op.ceil_mode);
     check(w.out == out[axis], ErrorKind::Shape, "axis {} of the output has size {}, expected {}",
           axis, out[axis], w.out);
-    p.axes[unused + i] = PoolAxis{in[axis],          w.out,    op.kernel[i], op.strides[i],
-                                  op.dilations[i], w.before, w.after};
+    p.axes[unused + i] =
+        PoolAxis{in[axis], w.out, op.kernel[i], op.strides[i], op.dilations[i], w.before, w.after};
   }
   return p;
 }

@@ -1,5 +1,5 @@
 #include "cpu/split.hpp"
-#include "cpu/translate.hpp"
+#include "cpu/translators.hpp"
 #include "kernels/softmax/softmax.hpp"
 #include "ops/softmax.hpp"
 
