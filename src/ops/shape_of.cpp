@@ -22,4 +22,17 @@ void ShapeOf::eval(EvalContext& ctx) const {
   });
 }
 
+void SizeOf::visit(ParamVisitor&) const {}
+
+std::vector<Fact> SizeOf::infer(InputFacts in) const {
+  Fact out = Fact::tensor(DType::I64, {});
+  out.dims = std::make_shared<const std::vector<Dim>>(1, elements(need(in, 0, name()).shape));
+  return {std::move(out)};
+}
+
+void SizeOf::eval(EvalContext& ctx) const {
+  write_output(ctx, 0, DType::I64, Shape{},
+               [&](TensorView& y) { *y.as<std::int64_t>() = ctx.in(0).elements(); });
+}
+
 }  // namespace treadle::ops

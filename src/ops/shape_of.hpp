@@ -10,4 +10,10 @@ class ShapeOf final : public Operator {
   TREADLE_OPERATOR(ShapeOf);
 };
 
+// The number of elements of the input, an i64 scalar. Any dtype; reads no element.
+class SizeOf final : public Operator {
+ public:
+  TREADLE_OPERATOR(SizeOf);
+};
+
 }  // namespace treadle::ops

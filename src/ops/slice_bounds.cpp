@@ -51,7 +51,8 @@ Dim stepped(const Dim& span, std::int64_t step) {
   return step == 1 ? span : ceil_div(span, step);
 }
 
-SliceBounds forward(const Dim& size, const Dim& start, const Dim& end, std::int64_t step) {
+SliceBounds forward(const Dim& size, Dim start, const Dim& end, std::int64_t step) {
+  if (start.is_const() && start.value() <= kFarStart) start = 0;
   const bool to_end =
       end == size || at_most(size, end) || (end.is_const() && end.value() >= kFarEnd);
   if (counts_from_end(start)) {
