@@ -1,0 +1,35 @@
+// Constants that vary along one axis only, and convolution weights scaled by them.
+#pragma once
+
+#include "ops/conv.hpp"
+#include "ops/conv_transpose.hpp"
+#include "passes/match.hpp"
+
+namespace treadle::passes {
+
+// x ∘ c with a known c of one element, or that varies along one axis only.
+struct ChannelStep {
+  ops::BinaryFn fn;  // Add or Mul; Sub and Div are turned into them
+  ValueId x;
+  // [1], or [size of the axis].
+  Tensor c;
+  bool is_scalar() const { return c.elements() == 1; }
+};
+
+// v as such a step over floats along `axis`, with the type of x.
+std::optional<ChannelStep> channel_step(const Graph& g, ValueId v, int axis);
+// The same along any axis, which is written to `axis` (0 for scalars).
+std::optional<ChannelStep> any_channel_step(const Graph& g, ValueId v, int& axis);
+
+// c [n] as a tensor of `rank` with n on `axis`.
+Tensor along_axis(const Tensor& c, int rank, int axis);
+// c repeated to [n] when it has one element.
+Tensor widened(const Tensor& c, std::int64_t n);
+Tensor multiply(const Tensor& a, const Tensor& b);
+Tensor add(const Tensor& a, const Tensor& b);
+
+// The axes of output and input channels of Conv weights.
+int output_channel_axis(ops::WeightLayout layout, int rank);
+int input_channel_axis(ops::WeightLayout layout, int rank);
+
+}  // namespace treadle::passes

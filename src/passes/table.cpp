@@ -1,0 +1,17 @@
+// The table of rules.
+#include "passes/rule.hpp"
+
+namespace treadle::passes {
+
+std::span<const Rule> rules() {
+  static constexpr Rule kRules[] = {
+#define TREADLE_PASS(function, kinds) {#function, kinds, function, Phase::Always},
+#define TREADLE_LAYOUT_PASS(function, kinds) {#function, kinds, function, Phase::ChannelsLast},
+#include "passes/table.inc"
+#undef TREADLE_LAYOUT_PASS
+#undef TREADLE_PASS
+  };
+  return kRules;
+}
+
+}  // namespace treadle::passes
