@@ -39,9 +39,12 @@ inline Tensor filled(const Shape& shape, float value) {
   return t;
 }
 
-inline std::vector<double> values(const Tensor& t) { return t.to_f64(); }
+inline std::vector<double> values(const Tensor& t) {
+  return t.to_f64();
+}
 
-inline void expect_near(const Tensor& got, const std::vector<double>& want, double tolerance = 1e-6) {
+inline void expect_near(const Tensor& got, const std::vector<double>& want,
+                        double tolerance = 1e-6) {
   const std::vector<double> v = got.to_f64();
   ASSERT_EQ(v.size(), want.size());
   for (std::size_t i = 0; i < v.size(); ++i) {
