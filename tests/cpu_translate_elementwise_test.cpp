@@ -20,7 +20,7 @@ TEST(TranslateElementwise, UnaryFunctions) {
       UnaryFn::Softplus, UnaryFn::Softsign,    UnaryFn::Mish,      UnaryFn::Gelu,
       UnaryFn::GeluTanh, UnaryFn::Clip};
   for (const UnaryFn f : any) {
-    for (const Shape& shape : {Shape{}, Shape{1}, Shape{7}, Shape{3, 1, 50001}, Shape{0, 4}}) {
+    for (const Shape& shape : {Shape{}, Shape{1}, Shape{7}, Shape{3, 1, 20001}, Shape{0, 4}}) {
       expect_reference(make_op<ops::Unary>(f, 0.3, 1.5), {random_f32(random, shape)}, 1e-6);
     }
   }

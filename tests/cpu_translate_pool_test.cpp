@@ -41,7 +41,7 @@ Pool random_pool(std::mt19937& random, int spatial) {
 
 TEST(TranslatePool, RandomWindows) {
   std::mt19937 random(1);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < 60; ++round) {
     const int spatial = 1 + round % 3;
     Pool p = random_pool(random, spatial);
     Shape shape{pick(random, 1, 2), pick(random, 1, 37)};

@@ -269,7 +269,7 @@ inline void blend(const float* x, const float* y, float* out, std::int64_t n, fl
 
 inline F quantized(F x, F scale, F zero, F lo, F hi) {
   const F r = round_even(x / scale) + zero;
-  return at_most(hi, pick(r >= lo, r, lo));
+  return at_most(hi, at_least(lo, pick(r == r, r, zero)));
 }
 
 inline void quantize(const float* x, float* y, std::int64_t n, float scale, float zero, float lo,

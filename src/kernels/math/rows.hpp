@@ -70,7 +70,7 @@ struct Rows {
   // out = x · a + y · b.
   void (*blend)(const float* x, const float* y, float* out, std::int64_t n, float a,
                 float b) = nullptr;
-  // y = clamp(round_half_even(x / scale) + zero, lo, hi), an integer in float; NaN gives lo.
+  // y = clamp(round_half_even(x / scale) + zero, lo, hi), an integer in float; NaN gives zero.
   void (*quantize)(const float* x, float* y, std::int64_t n, float scale, float zero, float lo,
                    float hi) = nullptr;
   // LSTM: h and c of n cells from the gates i, o, f, g before activation; c is updated in place.
