@@ -22,6 +22,7 @@ ResizeAxis axis_of(const Resize& op, std::size_t d, std::int64_t in, std::int64_
   return a;
 }
 
+// An unchanged axis is copied whatever the rounding, so that a batch keeps its elements.
 bool is_identity(const Resize& op, const ResizeAxis& a) {
   return a.in == a.out && a.scale == 1.0f && op.coordinates != Coordinates::TfCropAndResize;
 }
@@ -30,7 +31,13 @@ void eval_nearest(const Resize& op, const TensorView& x, TensorView& y) {
   const auto strides = row_major({x.shape.data(), x.shape.size()});
   std::vector<std::vector<Taps>> taps;
   for (std::size_t d = 0; d < x.shape.size(); ++d) {
-    taps.push_back(resize_taps(op, axis_of(op, d, x.shape[d], y.shape[d])));
+    const ResizeAxis a = axis_of(op, d, x.shape[d], y.shape[d]);
+    if (!is_identity(op, a)) {
+      taps.push_back(resize_taps(op, a));
+      continue;
+    }
+    taps.emplace_back();
+    for (std::int64_t i = 0; i < a.out; ++i) taps.back().push_back({{{i, 1}}, false});
   }
   std::int64_t to = 0;
   const auto size = static_cast<std::int64_t>(size_of(x.dtype));

@@ -76,7 +76,7 @@ SliceBounds backward(const Dim& size, const Dim& start, const Dim& end, std::int
   const bool from_end =
       start.is(-1) || at_most(size - 1, start) || (start.is_const() && start.value() >= kFarEnd);
   const Dim first = from_end                 ? size - 1
-                    : counts_from_end(start) ? positive_part(size + start)
+                    : counts_from_end(start) ? min(positive_part(size + start), size - 1)
                                              : min(start, size - 1);
   const bool to_start = end.is_const() && end.value() <= kFarStart;
   if (to_start && from_end) return {first, stepped(size, magnitude(step))};
