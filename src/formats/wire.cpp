@@ -1,8 +1,8 @@
-#include "formats/onnx/wire.hpp"
+#include "formats/wire.hpp"
 
 #include <cstring>
 
-namespace treadle::onnx {
+namespace treadle::wire {
 
 void Message::expect(protozero::pbf_wire_type type) const {
   check(reader_.wire_type() == type, ErrorKind::Parse,
@@ -75,4 +75,4 @@ void Message::append(std::vector<double>& out) {
   }
 }
 
-}  // namespace treadle::onnx
+}  // namespace treadle::wire

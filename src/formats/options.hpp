@@ -1,0 +1,37 @@
+// What every importer can be asked, and what it can find wrong.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "graph/graph.hpp"
+
+namespace treadle::formats {
+
+struct LoadOptions {
+  Limits limits;
+  // Shapes of inputs by name, in place of what the file declares. An initializer that the file also
+  // lists as an input becomes an input when it is named here.
+  std::map<std::string, SymShape, std::less<>> input_shapes;
+  // Sizes for dimension labels: batch=4.
+  SymbolValues symbols;
+  // Inner values that become inputs: what computes them is cut off, and so are the file's inputs
+  // that nothing needs any more.
+  std::vector<std::string> inputs;
+  // When not empty: the values that become the outputs, in place of the file's.
+  std::vector<std::string> outputs;
+  // Values that become outputs after the others.
+  std::vector<std::string> extra_outputs;
+  // Where external data of a model that is loaded from memory lies.
+  std::optional<std::string> folder;
+};
+
+struct Problem {
+  ErrorKind kind = ErrorKind::Parse;
+  std::string text;
+};
+
+}  // namespace treadle::formats

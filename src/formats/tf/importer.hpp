@@ -1,0 +1,77 @@
+// How a TensorFlow operator becomes core operators.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/tf/proto.hpp"
+#include "graph/graph.hpp"
+#include "ops/build.hpp"
+#include "ops/spatial.hpp"
+
+namespace treadle::tf {
+
+// The node that is imported. Errors thrown through it get file and node as context.
+class NodeContext {
+ public:
+  NodeContext(Graph& graph, const NodeDef& node, std::vector<ValueId> inputs, std::shared_ptr<const void> owner)
+      : graph_(graph), node_(node), inputs_(std::move(inputs)), owner_(std::move(owner)), name_(node.name) {}
+
+  Graph& graph() { return graph_; }
+  const NodeDef& node() const { return node_; }
+  const std::string& name() const { return name_; }
+  std::size_t inputs() const { return inputs_.size(); }
+  const std::vector<ValueId>& given() const { return inputs_; }
+  // Throws Parse error "input 2 is missing".
+  ValueId in(std::size_t i) const;
+  const Fact& fact(std::size_t i) const { return graph_.fact(in(i)); }
+
+  // Attributes; one that is absent has its default, a wrong kind is a Parse error.
+  const AttrValue* attr(std::string_view key) const;
+  std::int64_t int_attr(std::string_view key, std::int64_t fallback) const;
+  bool bool_attr(std::string_view key, bool fallback) const { return int_attr(key, fallback) != 0; }
+  double float_attr(std::string_view key, double fallback) const;
+  std::string string_attr(std::string_view key, std::string fallback) const;
+  std::vector<std::int64_t> ints_attr(std::string_view key) const;
+  DType type_attr(std::string_view key, DType fallback) const;
+  Tensor tensor_attr(std::string_view key) const;
+
+  // Constant integers of input i; throws Unsupported error when they are not known at import.
+  std::vector<std::int64_t> constant_ints(std::size_t i) const;
+  // Integer elements of input i that may hold symbols; throws Unsupported error when unknown.
+  std::vector<Dim> symbolic(std::size_t i) const;
+
+  // Layout from the data_format attribute.
+  ops::Layout layout() const;
+  // The entries of a [N, H, W, C]-like attribute for the spatial axes; those for N and C must be 1.
+  std::vector<std::int64_t> spatial_attr(std::string_view key, ops::Layout layout, int rank) const;
+  ops::Padding padding(ops::Layout layout, int rank) const;
+
+  std::string fresh_name();
+  ValueId add1(OperatorPtr op, std::vector<ValueId> inputs) {
+    return graph_.add1(fresh_name(), std::move(op), std::move(inputs));
+  }
+  ValueId constant(Tensor t) { return graph_.add_constant(fresh_name(), std::move(t)); }
+
+ private:
+  Graph& graph_;
+  const NodeDef& node_;
+  std::vector<ValueId> inputs_;
+  std::shared_ptr<const void> owner_;
+  std::string name_;
+  int made_ = 0;
+};
+
+using ImportFn = std::vector<ValueId> (*)(NodeContext&);
+
+struct OperatorEntry {
+  std::string_view op;
+  ImportFn import;
+};
+// Null when there is none. The table is expanded from table.inc in table.cpp.
+const OperatorEntry* find_operator(std::string_view op);
+std::span<const OperatorEntry> operators();
+
+}  // namespace treadle::tf

@@ -1,0 +1,45 @@
+// Every import function of table.inc.
+#pragma once
+
+#include "formats/tf/importer.hpp"
+
+namespace treadle::tf {
+
+template <ops::UnaryFn Fn>
+std::vector<ValueId> import_unary(NodeContext& c) {
+  return {c.add1(make_op<ops::Unary>(Fn, Fn == ops::UnaryFn::IsInf ? 1 : 0, Fn == ops::UnaryFn::IsInf ? 1 : 0),
+                 {c.in(0)})};
+}
+
+template <ops::BinaryFn Fn>
+std::vector<ValueId> import_binary(NodeContext& c) {
+  return {ops::binary(c.graph(), c.fresh_name(), Fn, c.in(0), c.in(1))};
+}
+
+// Reduction over the axes that input 1 names.
+std::vector<ValueId> reduce_over(NodeContext& c, ops::ReduceFn fn);
+
+template <ops::ReduceFn Fn>
+std::vector<ValueId> import_reduce(NodeContext& c) {
+  return reduce_over(c, Fn);
+}
+
+#define TREADLE_TF_FUNCTIONS(X)                                                                          \
+  X(import_const) X(import_identity) X(import_cast) X(import_shape) X(import_rank) X(import_size)        \
+  X(import_fill) X(import_zeros_like) X(import_ones_like) X(import_range) X(import_relu6)                \
+  X(import_leaky_relu) X(import_elu) X(import_selu) X(import_log1p) X(import_expm1) X(import_add_n)      \
+  X(import_bias_add) X(import_matmul) X(import_batch_matmul) X(import_softmax) X(import_log_softmax)     \
+  X(import_select) X(import_clip) X(import_arg_max) X(import_arg_min) X(import_reshape)                  \
+  X(import_expand_dims) X(import_squeeze) X(import_transpose) X(import_concat) X(import_concat_v2)       \
+  X(import_pack) X(import_unpack) X(import_split) X(import_split_v) X(import_slice)                      \
+  X(import_strided_slice) X(import_pad) X(import_mirror_pad) X(import_gather) X(import_tile)             \
+  X(import_reverse) X(import_one_hot) X(import_conv) X(import_depthwise_conv) X(import_conv_transpose)   \
+  X(import_max_pool) X(import_avg_pool) X(import_batch_norm) X(import_lrn) X(import_space_to_batch)      \
+  X(import_batch_to_space) X(import_space_to_depth) X(import_depth_to_space) X(import_resize_bilinear)   \
+  X(import_resize_nearest)
+#define TREADLE_TF_DECLARE(function) std::vector<ValueId> function(NodeContext& c);
+TREADLE_TF_FUNCTIONS(TREADLE_TF_DECLARE)
+#undef TREADLE_TF_DECLARE
+#undef TREADLE_TF_FUNCTIONS
+
+}  // namespace treadle::tf
