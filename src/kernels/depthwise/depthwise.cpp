@@ -92,8 +92,9 @@ class DepthwiseConv final : public BoundConv {
       if (group_) {
         // Two even groups rather than a full one and a remainder of one or two pixels.
         const std::int64_t left = desc_.W_out - p;
-        std::int64_t pixels = std::min<std::int64_t>(left, kMaxPixels);
-        if (left > kMaxPixels && left < 2 * kMaxPixels) pixels = (left + 1) / 2;
+        const std::int64_t most = kernels_.pixels;
+        std::int64_t pixels = std::min(left, most);
+        if (left > most && left < 2 * most) pixels = (left + 1) / 2;
         run_group(line, p, pixels, x, y, y_stride, e);
         p += pixels;
       } else if (desc_.Cout == desc_.Cin) {
@@ -216,7 +217,7 @@ class DepthwiseConv final : public BoundConv {
       tile.column = o;
       tile.bias = e.bias ? e.bias + o : nullptr;
       tile.slope = e.slope ? e.slope + o : nullptr;
-      finish_partial_tile(tile, sums, 1, kChunk);
+      finish_sums(tile, sums, 1, kChunk);
     }
     finish(rows, 1, e);
   }

@@ -34,7 +34,7 @@ inline __attribute__((always_inline)) void depthwise_register(const DepthwiseGro
       }
     }
   }
-  finish_registers<V, kPixels, 1>(tile, acc);
+  finish_registers_part<V, kPixels, 1, kPart>(tile, acc);
 }
 
 template <typename V, int kWidth, int kStep, int kPixels>
@@ -68,12 +68,13 @@ void add_depthwise(DepthwiseKernels& out) {
   }
 }
 
-template <typename V>
+template <typename V, int kPixels = kMaxPixels>
 DepthwiseKernels make_depthwise_kernels(Isa isa) {
   DepthwiseKernels k;
   k.isa = isa;
   k.lanes = V::kLanes;
-  add_depthwise<V, kMaxPixels>(k);
+  k.pixels = kPixels;
+  add_depthwise<V, kPixels>(k);
   k.any = depthwise_group<V, 1, 1, 1>;
   return k;
 }

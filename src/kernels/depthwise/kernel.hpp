@@ -29,6 +29,7 @@ using DepthwiseFn = void (*)(const DepthwiseGroup&);
 struct DepthwiseKernels {
   Isa isa = Isa::Generic;
   int lanes = 0;
+  int pixels = 0;                              // most pixels of a group
   DepthwiseFn width3[3][kMaxPixels + 1] = {};  // by step (1 or 2) and pixels
   DepthwiseFn width5[3][kMaxPixels + 1] = {};
   // One pixel and a kernel one tap wide: kernel_rows taps at any places.

@@ -4,7 +4,7 @@
 namespace treadle::kernels::generic {
 
 DepthwiseKernels depthwise() {
-  return make_depthwise_kernels<Generic>(Isa::Generic);
+  return make_depthwise_kernels<Generic, 2>(Isa::Generic);
 }
 
 }  // namespace treadle::kernels::generic

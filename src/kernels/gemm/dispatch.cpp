@@ -25,7 +25,7 @@ const DotKernels& dot_kernels() {
   return kernels ? *kernels : *dot_kernels_for(Isa::Generic);
 }
 
-void finish_partial_tile(const DotTile& t, const float* sums, int rows, int width) {
+void finish_sums(const DotTile& t, const float* sums, int rows, int width) {
   for (int r = 0; r < rows; ++r) {
     float* c = t.c[r] + t.column;
     const float* residual = t.residual ? t.residual[r] + t.column : nullptr;

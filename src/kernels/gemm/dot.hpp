@@ -24,6 +24,8 @@ struct DotTile {
   const float* slope = nullptr;            // the same
   std::ptrdiff_t column = 0;               // added to c and residual
   std::int64_t n = 0;
+  const float* next = nullptr;  // prefetch_lines cache lines that will be wanted soon
+  std::int64_t prefetch_lines = 0;
   bool add_c = false;  // adds what c holds before the epilogue
   bool residual_before_act = false;
   Act act = Act::None;  // not one for which is_pass() holds
@@ -60,7 +62,7 @@ const DotKernels& dot_kernels();
 // Those for one instruction set; null when this build has none.
 const DotKernels* dot_kernels_for(Isa isa);
 
-// The part of a tile's epilogue that is not vectorised: `sums` holds rows x width raw sums.
-void finish_partial_tile(const DotTile& tile, const float* sums, int rows, int width);
+// The epilogue of `rows` x tile.n sums that lie `width` apart, in plain C++.
+void finish_sums(const DotTile& tile, const float* sums, int rows, int width);
 
 }  // namespace treadle::kernels

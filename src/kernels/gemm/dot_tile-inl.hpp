@@ -14,9 +14,16 @@ inline __attribute__((always_inline)) void each_register(F&& f) {
   }
 }
 
+template <typename V, bool kPart>
+inline __attribute__((always_inline)) typename V::Reg load_part(const float* p, std::int64_t n) {
+  if constexpr (kPart) return V::load_n(p, n);
+  return V::load(p);
+}
+
 template <typename V, int kRows, int kVectors>
 inline __attribute__((always_inline)) void activate_registers(
-    const DotTile& t, typename V::Reg (&acc)[kRows][kVectors]) {
+    const DotTile& t, const typename V::Reg (&slope)[kVectors],
+    typename V::Reg (&acc)[kRows][kVectors]) {
   using Reg = typename V::Reg;
   const Reg a = V::set(t.act_a), b = V::set(t.act_b);
   const auto unit = [&](Reg x) {
@@ -37,7 +44,7 @@ inline __attribute__((always_inline)) void activate_registers(
       break;
     case Act::PRelu:
       each_register<V, kRows, kVectors>([&](int r, int j) {
-        acc[r][j] = V::if_negative(acc[r][j], V::mul(V::load(t.slope + j * V::kLanes), acc[r][j]));
+        acc[r][j] = V::if_negative(acc[r][j], V::mul(slope[j], acc[r][j]));
       });
       break;
     case Act::HardSigmoid:
@@ -52,32 +59,59 @@ inline __attribute__((always_inline)) void activate_registers(
   }
 }
 
-template <typename V, int kRows, int kVectors>
-inline __attribute__((always_inline)) void finish_registers(
+// kPart: the last register of each row holds fewer columns than lanes.
+template <typename V, int kRows, int kVectors, bool kPart>
+inline __attribute__((always_inline)) void finish_registers_part(
     const DotTile& t, typename V::Reg (&acc)[kRows][kVectors]) {
-  constexpr int kLanes = V::kLanes;
-  if (t.n < kVectors * kLanes) {
-    float sums[kRows * kVectors * kLanes];
-    each_register<V, kRows, kVectors>(
-        [&](int r, int j) { V::store(sums + (r * kVectors + j) * kLanes, acc[r][j]); });
-    finish_partial_tile(t, sums, kRows, kVectors * kLanes);
-    return;
-  }
+  using Reg = typename V::Reg;
+  constexpr int kLanes = V::kLanes, kLast = kVectors - 1;
+  const std::int64_t rest = t.n - kLast * kLanes;
+  const auto load = [&](const float* p, int j) {
+    return kPart && j == kLast ? load_part<V, kPart>(p + j * kLanes, rest)
+                               : V::load(p + j * kLanes);
+  };
   const auto add_rows = [&](const float* const* rows) {
-    each_register<V, kRows, kVectors>([&](int r, int j) {
-      acc[r][j] = V::add(acc[r][j], V::load(rows[r] + t.column + j * kLanes));
-    });
+    each_register<V, kRows, kVectors>(
+        [&](int r, int j) { acc[r][j] = V::add(acc[r][j], load(rows[r] + t.column, j)); });
+  };
+  const auto load_columns = [&](const float* p, Reg(&out)[kVectors]) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) out[j] = load(p, j);
   };
   if (t.add_c) add_rows(t.c);
   if (t.bias) {
+    Reg bias[kVectors];
+    load_columns(t.bias, bias);
     each_register<V, kRows, kVectors>(
-        [&](int r, int j) { acc[r][j] = V::add(acc[r][j], V::load(t.bias + j * kLanes)); });
+        [&](int r, int j) { acc[r][j] = V::add(acc[r][j], bias[j]); });
   }
   if (t.residual && t.residual_before_act) add_rows(t.residual);
-  if (t.act != Act::None) activate_registers<V, kRows, kVectors>(t, acc);
+  if (t.act != Act::None) {
+    Reg slope[kVectors] = {};
+    if (t.act == Act::PRelu) load_columns(t.slope, slope);
+    activate_registers<V, kRows, kVectors>(t, slope, acc);
+  }
   if (t.residual && !t.residual_before_act) add_rows(t.residual);
-  each_register<V, kRows, kVectors>(
-      [&](int r, int j) { V::store(t.c[r] + t.column + j * kLanes, acc[r][j]); });
+  each_register<V, kRows, kVectors>([&](int r, int j) {
+    float* const to = t.c[r] + t.column + j * kLanes;
+    if (!kPart || j != kLast) {
+      V::store(to, acc[r][j]);
+      return;
+    }
+    float lanes[kLanes];
+    V::store(lanes, acc[r][j]);
+    for (std::int64_t i = 0; i < rest; ++i) to[i] = lanes[i];
+  });
+}
+
+template <typename V, int kRows, int kVectors>
+inline __attribute__((always_inline)) void finish_registers(
+    const DotTile& t, typename V::Reg (&acc)[kRows][kVectors]) {
+  if (t.n == kVectors * V::kLanes) {
+    finish_registers_part<V, kRows, kVectors, false>(t, acc);
+  } else {
+    finish_registers_part<V, kRows, kVectors, true>(t, acc);
+  }
 }
 
 // Sums are kept in kSplit interleaved sets where one set would wait for the adder's latency.
@@ -90,6 +124,14 @@ void dot_tile(const DotTile& t) {
 #pragma GCC unroll 4
   for (int s = 0; s < kSplit; ++s) {
     each_register<V, kRows, kVectors>([&](int r, int j) { acc[s][r][j] = V::zero(); });
+  }
+  constexpr int kLineFloats = 16;
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    for (int j = 0; j < kWidth; j += kLineFloats) __builtin_prefetch(t.c[r] + t.column + j, 1);
+  }
+  for (std::int64_t i = 0; i < t.prefetch_lines; ++i) {
+    __builtin_prefetch(t.next + i * kLineFloats, 0, 2);
   }
   const float* b = t.b;
   const std::int64_t k = t.k;

@@ -43,9 +43,13 @@ Plan make_plan(const DotProblem& p, int threads) {
         std::max<std::int64_t>(1, ceil_div(p.taps, std::max<std::int64_t>(1, ranges)));
     plan.ranges = std::max<std::int64_t>(1, ceil_div(p.taps, plan.taps_per_range));
   }
+  // Where all of B stays in the second-level cache, few rows keep A in the first; else enough rows
+  // to amortise fetching B from further away.
   const std::int64_t range_bytes =
       4 * std::max<std::int64_t>(16, std::min(p.k * plan.taps_per_range, kernels.k_block * 3 / 2));
-  std::int64_t limit = std::min(kMaxBlockRows, cache_sizes().l2 / 2 / range_bytes);
+  const bool b_stays = 4 * p.taps * p.k * p.columns <= cache_sizes().l2 / 2;
+  std::int64_t limit = cache_sizes().l2 / 4 / range_bytes;
+  limit = std::min(limit, b_stays ? 2 * kRowUnit : kMaxBlockRows);
   limit = std::min(limit, kMaxPointers / plan.taps_per_range);
   const std::int64_t wanted_tasks = threads == 1 ? 1 : 4 * threads;
   limit = std::min(limit, std::max(2 * kRowUnit, ceil_div(p.rows, wanted_tasks)));
@@ -109,6 +113,24 @@ struct Block {
     tile.act_b = e.b;
   }
 
+  // The tiles of one panel, of nearly equal height; they fetch the panel behind it.
+  void sweep_rows(DotTile& tile, const DotKernels& kernels, int vectors, std::int64_t count,
+                  bool use_residual, std::int64_t panel_floats) {
+    const std::int64_t tiles = ceil_div(count, kernels.rows[vectors]);
+    const std::int64_t lines = tiles < 2 ? 0 : panel_floats / 16 / tiles;
+    const std::int64_t behind = p.taps * p.k * vectors * kernels.lanes;
+    for (std::int64_t i = 0, r = 0; i < tiles; ++i) {
+      const std::int64_t height = (count - r) / (tiles - i);
+      tile.a = inputs + r;
+      tile.c = c + r;
+      tile.residual = use_residual ? residual + r : nullptr;
+      tile.next = tile.b + behind + i * lines * 16;
+      tile.prefetch_lines = lines;
+      kernels.tile[vectors][height](tile);
+      r += height;
+    }
+  }
+
   // All tiles of `count` rows and columns [begin, end) over one range of K.
   void sweep(const KRange& range, std::int64_t count, std::int64_t begin, std::int64_t end,
              bool first, bool last) {
@@ -128,13 +150,7 @@ struct Block {
       tile.n = std::min<std::int64_t>(width, p.columns - column);
       tile.b = p.packed + column * p.taps * p.k + (range.tap * p.k + range.begin) * width;
       if (last) set_epilogue(tile, column, pass);
-      const std::int64_t height = kernels.rows[vectors];
-      for (std::int64_t r = 0; r < count; r += height) {
-        tile.a = inputs + r;
-        tile.c = c + r;
-        tile.residual = use_residual ? residual + r : nullptr;
-        kernels.tile[vectors][std::min(height, count - r)](tile);
-      }
+      sweep_rows(tile, kernels, vectors, count, use_residual, range.taps * range.size * width);
       column += width;
     }
   }

@@ -35,13 +35,6 @@ inline __attribute__((always_inline)) void winograd_output_4(const typename V::R
 }
 
 template <typename V, bool kPart>
-inline __attribute__((always_inline)) typename V::Reg load_channels(const float* p,
-                                                                    std::int64_t n) {
-  if constexpr (kPart) return V::load_n(p, n);
-  return V::load(p);
-}
-
-template <typename V, bool kPart>
 inline __attribute__((always_inline)) void winograd_input_register(const float* const* pixels,
                                                                    std::int64_t c, std::int64_t n,
                                                                    float* out,
@@ -51,7 +44,7 @@ inline __attribute__((always_inline)) void winograd_input_register(const float* 
   for (int x = 0; x < 6; ++x) {
     Reg d[6], r[6];
 #pragma GCC unroll 6
-    for (int y = 0; y < 6; ++y) d[y] = load_channels<V, kPart>(pixels[6 * y + x] + c, n);
+    for (int y = 0; y < 6; ++y) d[y] = load_part<V, kPart>(pixels[6 * y + x] + c, n);
     winograd_input_6<V>(d, r);
 #pragma GCC unroll 6
     for (int y = 0; y < 6; ++y) V::store(half + (6 * y + x) * V::kLanes, r[y]);
@@ -96,7 +89,7 @@ inline __attribute__((always_inline)) void winograd_output_register(const float*
     Reg m[6], y[4];
 #pragma GCC unroll 6
     for (int i = 0; i < 6; ++i) {
-      m[i] = load_channels<V, kPart>(in + (6 * i + x) * stride + tile.column, tile.n);
+      m[i] = load_part<V, kPart>(in + (6 * i + x) * stride + tile.column, tile.n);
     }
     winograd_output_4<V>(m, y);
 #pragma GCC unroll 4
@@ -111,7 +104,7 @@ inline __attribute__((always_inline)) void winograd_output_register(const float*
     for (int i = 0; i < 4; ++i) acc[i][0] = y[i];
     tile.c = whole.c + 4 * row;
     tile.residual = whole.residual ? whole.residual + 4 * row : nullptr;
-    finish_registers<V, 4, 1>(tile, acc);
+    finish_registers_part<V, 4, 1, kPart>(tile, acc);
   }
 }
 
