@@ -71,6 +71,31 @@ ValueId hardmax(NodeContext& c, ValueId x, std::int64_t axis) {
   return cast(c, binary(c, BinaryFn::And, first, is_top), dtype_of(c, x));
 }
 
+ValueId cumulative(NodeContext& c, std::int64_t axis) {
+  const bool product = c.proto().op_type == "CumProd";
+  return c.add1(
+      make_op<ops::Cumulative>(product ? ops::CumulativeFn::Prod : ops::CumulativeFn::Sum, axis,
+                               c.int_attr("exclusive", 0) != 0, c.int_attr("reverse", 0) != 0),
+      {c.in(0)});
+}
+
+// An axis that only the run knows selects among all; one that is out of range is taken for the
+// last.
+ValueId cumulative_over_any(NodeContext& c) {
+  const int rank = c.fact(0).rank();
+  check(rank > 0, ErrorKind::Shape, "input 0 'x' has no axis");
+  const SymShape& shape = c.fact(1).shape;
+  check(shape.empty() || (shape.size() == 1 && shape[0].is(1)), ErrorKind::Shape,
+        "input 1 'axis' has shape {}, expected one element", str(shape));
+  ValueId y = cumulative(c, rank - 1);
+  for (int axis = 0; axis < rank - 1; ++axis) {
+    const ValueId from_start = binary(c, BinaryFn::Equal, c.in(1), axis);
+    const ValueId from_end = binary(c, BinaryFn::Equal, c.in(1), axis - rank);
+    y = select(c, binary(c, BinaryFn::Or, from_start, from_end), cumulative(c, axis), y);
+  }
+  return y;
+}
+
 }  // namespace
 
 std::vector<ValueId> import_reduce(NodeContext& c) {
@@ -122,15 +147,11 @@ std::vector<ValueId> import_hardmax(NodeContext& c) {
 }
 
 std::vector<ValueId> import_cumulative(NodeContext& c) {
-  const bool product = c.proto().op_type == "CumProd";
-  const auto axis = c.required_constant(1).to_i64();
-  check(axis.size() == 1, ErrorKind::Shape, "input 1 'axis' has {} elements, expected 1",
-        axis.size());
-  return {c.add1(
-      make_op<ops::Cumulative>(product ? ops::CumulativeFn::Prod : ops::CumulativeFn::Sum,
-                               ops::normal_axis(axis[0], c.fact(0).rank()),
-                               c.int_attr("exclusive", 0) != 0, c.int_attr("reverse", 0) != 0),
-      {c.in(0)})};
+  const auto axis = c.constant_ints(1);
+  if (!axis) return {cumulative_over_any(c)};
+  check(axis->size() == 1, ErrorKind::Shape, "input 1 'axis' has {} elements, expected 1",
+        axis->size());
+  return {cumulative(c, ops::normal_axis(axis->front(), c.fact(0).rank()))};
 }
 
 }  // namespace treadle::onnx
