@@ -3,10 +3,7 @@
 #include "base/mapped_file.hpp"
 #include "cpu/lower.hpp"
 #include "formats/onnx/load.hpp"
-#if __has_include("formats/tf/load.hpp")
 #include "formats/tf/load.hpp"
-#define TREADLE_HAS_TF 1
-#endif
 #include "passes/simplify.hpp"
 
 namespace treadle {
@@ -18,9 +15,8 @@ std::span<const std::byte> bytes_of(const MappedFile& file) {
   return std::as_bytes(std::span(file.bytes().data(), file.size()));
 }
 
-template <typename LoadOptions>
-LoadOptions format_options(const ModelOptions& options) {
-  LoadOptions out;
+formats::LoadOptions format_options(const ModelOptions& options) {
+  formats::LoadOptions out;
   out.limits = options.limits;
   out.input_shapes = options.shapes;
   out.symbols = options.symbols;
@@ -29,32 +25,22 @@ LoadOptions format_options(const ModelOptions& options) {
   return out;
 }
 
-template <typename LoadOptions>
-LoadOptions format_options(const ModelOptions& options, const std::string& path) {
-  LoadOptions out = format_options<LoadOptions>(options);
-  const auto slash = path.find_last_of('/');
-  if constexpr (requires { out.folder; })
-    out.folder = slash == std::string::npos ? std::string(".") : path.substr(0, slash + 1);
-  return out;
-}
-
+// `folder` is where external data may lie; none for a model in memory.
 ImportedModel import_file(std::shared_ptr<const MappedFile> file, const std::string& name,
-                          const std::string* path, const ModelOptions& options) {
+                          std::optional<std::string> folder, const ModelOptions& options) {
   ImportedModel out;
   out.format = in_context([&] { return name; }, [&] { return detect_format(bytes_of(*file)); });
   out.file = file;
-  if (out.format == Format::Onnx) {
-    out.graph = onnx::load(std::move(file), name,
-                           path ? format_options<onnx::LoadOptions>(options, *path)
-                                : format_options<onnx::LoadOptions>(options));
-    return out;
-  }
-#ifdef TREADLE_HAS_TF
-  out.graph = tf::load(std::move(file), name, format_options<tf::LoadOptions>(options));
+  formats::LoadOptions load = format_options(options);
+  load.folder = std::move(folder);
+  out.graph = out.format == Format::Onnx ? onnx::load(std::move(file), name, load)
+                                         : tf::load(std::move(file), name, load);
   return out;
-#else
-  fail(ErrorKind::Unsupported, "{}: this build reads no TensorFlow models", name);
-#endif
+}
+
+std::string folder_of(const std::string& path) {
+  const auto slash = path.find_last_of('/');
+  return slash == std::string::npos ? std::string(".") : path.substr(0, slash + 1);
 }
 
 }  // namespace
@@ -70,12 +56,13 @@ std::string_view name_of(Stage stage) {
 }
 
 ImportedModel import_model(const std::string& path, const ModelOptions& options) {
-  return import_file(MappedFile::open(path), path, &path, options);
+  return import_file(MappedFile::open(path), path, folder_of(path), options);
 }
 
 ImportedModel import_model(std::span<const std::byte> bytes, const ModelOptions& options) {
   std::string copy(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return import_file(MappedFile::from_memory(std::move(copy)), "model in memory", nullptr, options);
+  return import_file(MappedFile::from_memory(std::move(copy)), "model in memory", std::nullopt,
+                     options);
 }
 
 void simplify_model(Graph& graph) {
@@ -138,17 +125,10 @@ std::vector<CheckProblem> check_model(const std::string& path, const ModelOption
     const auto file = MappedFile::open(path);
     const Format format =
         in_context([&] { return path; }, [&] { return detect_format(bytes_of(*file)); });
-    if (format == Format::Onnx) {
-      for (auto& p : onnx::check_model(path, format_options<onnx::LoadOptions>(options)))
-        out.push_back({p.kind, std::move(p.text)});
-    }
-#ifdef TREADLE_HAS_TF
-    if constexpr (requires { tf::check_model(path, tf::LoadOptions{}); }) {
-      if (format == Format::TensorFlow)
-        for (auto& p : tf::check_model(path, format_options<tf::LoadOptions>(options)))
-          out.push_back({p.kind, std::move(p.text)});
-    }
-#endif
+    const auto load = format_options(options);
+    for (auto& p :
+         format == Format::Onnx ? onnx::check_model(path, load) : tf::check_model(path, load))
+      out.push_back({p.kind, std::move(p.text)});
     if (out.empty()) Model::load(path, options);
   } catch (const Error& e) {
     out.push_back({e.kind(), e.what()});
