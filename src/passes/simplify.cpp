@@ -21,6 +21,9 @@ using passes::Rule;
 // Patches that a node may cost on average before the driver gives up.
 constexpr std::int64_t kPatchesPerNode = 64;
 
+// Times that equal nodes are looked for in a phase; each is a pass over the graph.
+constexpr int kMergeRounds = 16;
+
 bool looks_at(const Rule& rule, std::string_view kind) {
   if (rule.kinds == "*") return true;
   std::string_view rest = rule.kinds;
@@ -59,10 +62,11 @@ class Driver {
     by_kind_.clear();
     const std::vector<NodeId> order = g_.order();
     enqueue(order);
-    if (!stopped()) merge_equal_nodes();
-    do {
+    for (int round = 0; round < kMergeRounds && !stopped(); ++round) {
+      const bool merged = merge_equal_nodes();
+      if (round > 0 && !merged) break;
       drain();
-    } while (!stopped() && merge_equal_nodes());
+    }
   }
 
   const std::vector<const Rule*>& rules_for(std::string_view kind) {
