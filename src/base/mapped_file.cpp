@@ -31,7 +31,9 @@ class Descriptor {
   int fd_;
 };
 
-std::string system_text(int error) { return std::generic_category().message(error); }
+std::string system_text(int error) {
+  return std::generic_category().message(error);
+}
 
 // O_NONBLOCK: opening a pipe must not wait; it is refused after.
 constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;

@@ -18,8 +18,8 @@ std::vector<std::string> texts(const std::vector<Fact>& facts) {
 void check_body(const Graph& body, std::size_t inputs, std::size_t outputs, const char* what) {
   check(body.inputs().size() == inputs, ErrorKind::Shape, "{} takes {} inputs, got {}", what,
         body.inputs().size(), inputs);
-  check(body.outputs().size() == outputs, ErrorKind::Shape, "{} gives {} outputs, expected {}", what,
-        body.outputs().size(), outputs);
+  check(body.outputs().size() == outputs, ErrorKind::Shape, "{} gives {} outputs, expected {}",
+        what, body.outputs().size(), outputs);
 }
 
 // A Bool of one element.
@@ -33,8 +33,8 @@ bool truth(const Value& v, const char* what) {
 std::vector<Value> run_body(EvalContext& ctx, std::size_t which, std::vector<Value> inputs,
                             std::size_t outputs) {
   std::vector<Value> out = ctx.run_subgraph(which, std::move(inputs));
-  check(out.size() == outputs, ErrorKind::Internal, "a body gave {} outputs, expected {}", out.size(),
-        outputs);
+  check(out.size() == outputs, ErrorKind::Internal, "a body gave {} outputs, expected {}",
+        out.size(), outputs);
   return out;
 }
 
@@ -101,8 +101,8 @@ std::vector<Fact> Loop::infer(InputFacts in) const {
         ErrorKind::Shape, "{} inputs do not fit {} carried values", in.size(), carried);
   check(!in[0] || in[0]->dtype == DType::I64, ErrorKind::Type, "the trip count is {}, expected i64",
         in[0] ? in[0]->str() : "");
-  check(!in[1] || in[1]->dtype == DType::Bool, ErrorKind::Type, "the condition is {}, expected bool",
-        in[1] ? in[1]->str() : "");
+  check(!in[1] || in[1]->dtype == DType::Bool, ErrorKind::Type,
+        "the condition is {}, expected bool", in[1] ? in[1]->str() : "");
   check_body(*body, in.size(), facts.size() + 1, "the body");
   return facts;
 }
@@ -185,11 +185,12 @@ void Scan::eval(EvalContext& ctx) const {
   std::int64_t steps = -1;
   for (std::size_t i = 0; i < scanned; ++i) {
     const Shape& shape = ctx.input_value(n + i).tensor().shape();
-    check(input_axes[i] < shape.rank(), ErrorKind::Shape, "scanned input {} has shape {}, no axis {}",
-          i, shape.str(), input_axes[i]);
+    check(input_axes[i] < shape.rank(), ErrorKind::Shape,
+          "scanned input {} has shape {}, no axis {}", i, shape.str(), input_axes[i]);
     const std::int64_t size = shape[static_cast<std::size_t>(input_axes[i])];
     check(steps < 0 || size == steps, ErrorKind::Shape,
-          "scanned input {} has {} steps on axis {}, the first has {}", i, size, input_axes[i], steps);
+          "scanned input {} has {} steps on axis {}, the first has {}", i, size, input_axes[i],
+          steps);
     steps = size;
   }
   std::vector<Value> state;
@@ -200,7 +201,8 @@ void Scan::eval(EvalContext& ctx) const {
     state.clear();
     for (std::size_t i = 0; i < scanned; ++i) {
       const std::int64_t at = input_reversed[i] ? steps - 1 - t : t;
-      inputs.push_back(slice_at(ctx.input_value(n + i).tensor(), static_cast<int>(input_axes[i]), at));
+      inputs.push_back(
+          slice_at(ctx.input_value(n + i).tensor(), static_cast<int>(input_axes[i]), at));
     }
     for (std::size_t i = n + scanned; i < ctx.inputs(); ++i) inputs.push_back(ctx.input_value(i));
     auto out = run_body(ctx, 0, std::move(inputs), facts.size());

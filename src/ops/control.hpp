@@ -12,7 +12,9 @@ class If final : public Operator {
   std::shared_ptr<const Graph> then_branch, else_branch;
   std::vector<Fact> facts;
   TREADLE_OPERATOR(If);
-  std::vector<std::shared_ptr<const Graph>> subgraphs() const override { return {then_branch, else_branch}; }
+  std::vector<std::shared_ptr<const Graph>> subgraphs() const override {
+    return {then_branch, else_branch};
+  }
   OperatorPtr with_subgraphs(std::vector<std::shared_ptr<const Graph>> graphs) const override;
 };
 

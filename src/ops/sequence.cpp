@@ -8,8 +8,8 @@ namespace {
 
 const Fact& sequence_input(InputFacts in, std::size_t i) {
   check(i < in.size() && in[i], ErrorKind::Shape, "input {} is missing", i);
-  check(in[i]->kind == Fact::Kind::Sequence, ErrorKind::Type, "input {} is {}, expected a sequence", i,
-        in[i]->str());
+  check(in[i]->kind == Fact::Kind::Sequence, ErrorKind::Type, "input {} is {}, expected a sequence",
+        i, in[i]->str());
   return *in[i];
 }
 
@@ -34,11 +34,15 @@ std::size_t position(EvalContext& ctx, std::size_t input, std::int64_t size, std
   return static_cast<std::size_t>(at);
 }
 
-std::int64_t length(const std::vector<Value>& items) { return static_cast<std::int64_t>(items.size()); }
+std::int64_t length(const std::vector<Value>& items) {
+  return static_cast<std::int64_t>(items.size());
+}
 
 }  // namespace
 
-void SequenceConstruct::visit(ParamVisitor& v) const { v.param("element", element.str()); }
+void SequenceConstruct::visit(ParamVisitor& v) const {
+  v.param("element", element.str());
+}
 
 std::vector<Fact> SequenceConstruct::infer(InputFacts in) const {
   for (std::size_t i = 0; i < in.size(); ++i) {
@@ -54,7 +58,9 @@ void SequenceConstruct::eval(EvalContext& ctx) const {
   ctx.set_output(0, Value::sequence(std::move(items)));
 }
 
-void SequenceAt::visit(ParamVisitor& v) const { v.param("fact", fact.str()); }
+void SequenceAt::visit(ParamVisitor& v) const {
+  v.param("fact", fact.str());
+}
 
 std::vector<Fact> SequenceAt::infer(InputFacts in) const {
   sequence_input(in, 0);
@@ -67,7 +73,9 @@ void SequenceAt::eval(EvalContext& ctx) const {
   ctx.set_output(0, items[position(ctx, 1, length(items), length(items))]);
 }
 
-void SequenceInsert::visit(ParamVisitor& v) const { v.param("element", element.str()); }
+void SequenceInsert::visit(ParamVisitor& v) const {
+  v.param("element", element.str());
+}
 
 std::vector<Fact> SequenceInsert::infer(InputFacts in) const {
   sequence_input(in, 0);
@@ -124,8 +132,8 @@ void SplitToSequence::visit(ParamVisitor& v) const {
 std::vector<Fact> SplitToSequence::infer(InputFacts in) const {
   check(!in.empty() && in[0] && in[0]->kind == Fact::Kind::Tensor, ErrorKind::Type,
         "input 0 must be a tensor");
-  check(axis >= 0 && axis < in[0]->rank(), ErrorKind::Shape, "input {} has no axis {}", in[0]->str(),
-        axis);
+  check(axis >= 0 && axis < in[0]->rank(), ErrorKind::Shape, "input {} has no axis {}",
+        in[0]->str(), axis);
   position_input(in, 1);
   check(in.size() < 2 || !in[1] || in[1]->rank() <= 1, ErrorKind::Shape,
         "split is {}, expected a scalar or a vector", in.size() > 1 && in[1] ? in[1]->str() : "");
@@ -184,14 +192,17 @@ void ConcatFromSequence::eval(EvalContext& ctx) const {
       continue;
     }
     Shape shape = t.shape();
-    check(axis <= shape.rank(), ErrorKind::Shape, "axis {} does not fit shape {}", axis, shape.str());
+    check(axis <= shape.rank(), ErrorKind::Shape, "axis {} does not fit shape {}", axis,
+          shape.str());
     shape.insert(static_cast<int>(axis), 1);
     parts.push_back(t.reshaped(shape));
   }
   ctx.set_output(0, concat(parts, static_cast<int>(axis)));
 }
 
-void OptionalConstruct::visit(ParamVisitor& v) const { v.param("element", element.str()); }
+void OptionalConstruct::visit(ParamVisitor& v) const {
+  v.param("element", element.str());
+}
 
 std::vector<Fact> OptionalConstruct::infer(InputFacts in) const {
   if (!in.empty() && in[0]) same_element(*in[0], element);
@@ -215,7 +226,9 @@ void OptionalHasElement::eval(EvalContext& ctx) const {
   *ctx.output(0).as<bool>() = has;
 }
 
-void OptionalGetElement::visit(ParamVisitor& v) const { v.param("fact", fact.str()); }
+void OptionalGetElement::visit(ParamVisitor& v) const {
+  v.param("fact", fact.str());
+}
 
 std::vector<Fact> OptionalGetElement::infer(InputFacts in) const {
   check(!in.empty() && in[0] && in[0]->kind == Fact::Kind::Optional, ErrorKind::Type,

@@ -46,9 +46,9 @@ class SequenceLength final : public Operator {
   TREADLE_OPERATOR(SequenceLength);
 };
 
-// Inputs: tensor, optional split (an integer scalar: the size of each part, the last may be smaller;
-// or a vector of sizes; default: parts of 1). Without a split and with `keep_dims` false the axis is
-// removed. `element` is the type of the parts.
+// Inputs: tensor, optional split (an integer scalar: the size of each part, the last may be
+// smaller; or a vector of sizes; default: parts of 1). Without a split and with `keep_dims` false
+// the axis is removed. `element` is the type of the parts.
 class SplitToSequence final : public Operator {
  public:
   SplitToSequence(std::int64_t a, bool keep, Fact e)

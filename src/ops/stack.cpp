@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kMaxBytes = std::size_t{16} << 30;
 
 // Copies `count` runs of `run` elements; they lie `from_step` and `to_step` elements apart.
-void copy_runs(DType dtype, const void* from, std::int64_t from_step, void* to, std::int64_t to_step,
-               std::int64_t run, std::int64_t count) {
+void copy_runs(DType dtype, const void* from, std::int64_t from_step, void* to,
+               std::int64_t to_step, std::int64_t run, std::int64_t count) {
   if (dtype == DType::String) {
     const auto* s = static_cast<const std::string*>(from);
     auto* d = static_cast<std::string*>(to);
@@ -117,7 +117,8 @@ Tensor concat(const std::vector<Tensor>& parts, int axis) {
     check(t.dtype() == parts[0].dtype(), ErrorKind::Type, "cannot concatenate {} with {}",
           name_of(t.dtype()), name_of(parts[0].dtype()));
     bool fits = t.rank() == shape.rank();
-    for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = i == a || t.shape()[i] == shape[i];
+    for (std::size_t i = 0; fits && i < shape.size(); ++i)
+      fits = i == a || t.shape()[i] == shape[i];
     check(fits, ErrorKind::Shape, "cannot concatenate shape {} with {} on axis {}", t.shape().str(),
           parts[0].shape().str(), axis);
     shape[a] = checked_add(shape[a], t.shape()[a]);

@@ -15,7 +15,9 @@ const Dim& none_mark() {
   return mark;
 }
 
-bool is_mark(const Fact& f, const Dim& mark) { return f.shape.size() == 1 && f.shape[0] == mark; }
+bool is_mark(const Fact& f, const Dim& mark) {
+  return f.shape.size() == 1 && f.shape[0] == mark;
+}
 
 bool hidden(const Dim& d, const SymbolNames* visible) {
   if (!visible || d.is_const()) return false;
@@ -43,7 +45,8 @@ Fact unify_at(const Fact& a, const Fact& b, Graph& graph, const SymbolNames* vis
   if (is_mark(a, none_mark())) return unify_at(b, b, graph, visible, what, inside);
   if (is_mark(b, none_mark())) return unify_at(a, a, graph, visible, what, inside);
   if (a.rank() != b.rank()) {
-    check(inside, ErrorKind::Unsupported, "{} has different ranks: {} or {}", what, a.str(), b.str());
+    check(inside, ErrorKind::Unsupported, "{} has different ranks: {} or {}", what, a.str(),
+          b.str());
     return Fact::tensor(a.dtype, unknown_shape());
   }
   SymShape shape;
@@ -56,11 +59,16 @@ Fact unify_at(const Fact& a, const Fact& b, Graph& graph, const SymbolNames* vis
 
 }  // namespace
 
-SymShape unknown_shape() { return {any_mark()}; }
-SymShape no_shape() { return {none_mark()}; }
+SymShape unknown_shape() {
+  return {any_mark()};
+}
+SymShape no_shape() {
+  return {none_mark()};
+}
 
 bool has_unknown_rank(const Fact& fact) {
-  return fact.kind == Fact::Kind::Tensor && (is_mark(fact, any_mark()) || is_mark(fact, none_mark()));
+  return fact.kind == Fact::Kind::Tensor &&
+         (is_mark(fact, any_mark()) || is_mark(fact, none_mark()));
 }
 
 void collect_symbols(const Fact& fact, SymbolNames& out) {

@@ -60,7 +60,8 @@ std::string difference(const Value& got, const Value& expected, const Tolerance&
   if (got.kind() != expected.kind()) return "another kind of value";
   if (got.is_tensor()) return tensor_difference(got.tensor(), expected.tensor(), tol);
   if (got.kind() == Value::Kind::Optional) {
-    if ((got.held() == nullptr) != (expected.held() == nullptr)) return "only one optional is empty";
+    if ((got.held() == nullptr) != (expected.held() == nullptr))
+      return "only one optional is empty";
     return got.held() ? difference(*got.held(), *expected.held(), tol) : "";
   }
   const auto& a = got.items();

@@ -53,9 +53,12 @@ std::vector<Case> find_cases(const Options& options) {
 
 const char* text_of(Status s) {
   switch (s) {
-    case Status::Pass: return "PASS";
-    case Status::Fail: return "FAIL";
-    case Status::Unsupported: return "UNSUPPORTED";
+    case Status::Pass:
+      return "PASS";
+    case Status::Fail:
+      return "FAIL";
+    case Status::Unsupported:
+      return "UNSUPPORTED";
   }
   return "";
 }
@@ -161,7 +164,8 @@ std::size_t run_batch(const std::vector<Case>& cases, std::size_t from, const Op
   ::waitpid(child, &state, 0);
   if (at < cases.size()) {
     report.add(cases[at++].name,
-               {Status::Fail, timed_out ? "hangs" : fmt::format("crashes with signal {}", WTERMSIG(state))});
+               {Status::Fail,
+                timed_out ? "hangs" : fmt::format("crashes with signal {}", WTERMSIG(state))});
   }
   return at;
 }

@@ -37,8 +37,7 @@ std::string run_set(const fs::path& set, const Graph& graph,
   std::string text;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const auto file = set / ("output_" + std::to_string(k) + ".pb");
-    const Value expected =
-        onnx::read_value(MappedFile::open(file), graph.fact(graph.outputs()[k]));
+    const Value expected = onnx::read_value(MappedFile::open(file), graph.fact(graph.outputs()[k]));
     const std::string d = difference(outputs[k], expected, tolerance);
     if (!d.empty()) text += fmt::format("output {}: {}; ", k, d);
   }

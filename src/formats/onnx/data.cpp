@@ -10,7 +10,12 @@ namespace {
 constexpr int kMaxNesting = 32;
 
 // Fields of SequenceProto and OptionalProto: the same numbers, repeated in the first.
-enum Field : std::uint32_t { kTensorField = 3, kSparseField = 4, kSequenceField = 5, kOptionalField = 7 };
+enum Field : std::uint32_t {
+  kTensorField = 3,
+  kSparseField = 4,
+  kSequenceField = 5,
+  kOptionalField = 7
+};
 
 class ValueReader {
  public:
@@ -24,11 +29,20 @@ class ValueReader {
     Message m(bytes);
     while (m.next()) {
       switch (m.tag()) {
-        case kTensorField: items.push_back(read(m.bytes(), Fact::Kind::Tensor, depth + 1)); break;
-        case kSparseField: items.emplace_back(*tensors_.read_sparse(m.bytes()).tensor); break;
-        case kSequenceField: items.push_back(read(m.bytes(), Fact::Kind::Sequence, depth + 1)); break;
-        case kOptionalField: items.push_back(read(m.bytes(), Fact::Kind::Optional, depth + 1)); break;
-        default: m.skip();
+        case kTensorField:
+          items.push_back(read(m.bytes(), Fact::Kind::Tensor, depth + 1));
+          break;
+        case kSparseField:
+          items.emplace_back(*tensors_.read_sparse(m.bytes()).tensor);
+          break;
+        case kSequenceField:
+          items.push_back(read(m.bytes(), Fact::Kind::Sequence, depth + 1));
+          break;
+        case kOptionalField:
+          items.push_back(read(m.bytes(), Fact::Kind::Optional, depth + 1));
+          break;
+        default:
+          m.skip();
       }
     }
     if (kind == Fact::Kind::Sequence) return Value::sequence(std::move(items));
@@ -43,7 +57,8 @@ class ValueReader {
 }  // namespace
 
 Value read_value(std::shared_ptr<const MappedFile> file, const Fact& fact, const Limits& limits) {
-  return decode("value", [&] { return ValueReader(file, limits).read(file->bytes(), fact.kind, 0); });
+  return decode("value",
+                [&] { return ValueReader(file, limits).read(file->bytes(), fact.kind, 0); });
 }
 
 }  // namespace treadle::onnx

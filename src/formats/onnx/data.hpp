@@ -12,6 +12,7 @@ namespace treadle::onnx {
 
 // Reads the value in the file, which must be of the kind of `fact`; its dtype and shape are as the
 // file says. Throws the errors of TensorReader.
-Value read_value(std::shared_ptr<const MappedFile> file, const Fact& fact, const Limits& limits = {});
+Value read_value(std::shared_ptr<const MappedFile> file, const Fact& fact,
+                 const Limits& limits = {});
 
 }  // namespace treadle::onnx

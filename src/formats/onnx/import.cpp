@@ -37,8 +37,8 @@ void Import::check_opsets(const ModelProto& model) {
     check(version >= 1, ErrorKind::Parse, "opset_import gives {} version {}, expected 1 or more",
           shown, version);
     const std::int64_t newest = domain.empty() ? kNewestOpset : kNewestOfOtherDomains;
-    check(version <= newest, ErrorKind::Unsupported, "opset {} of {} is newer than {}, the newest known",
-          version, shown, newest);
+    check(version <= newest, ErrorKind::Unsupported,
+          "opset {} of {} is newer than {}, the newest known", version, shown, newest);
   }
 }
 
@@ -69,13 +69,16 @@ Fact Import::fact_of(const TypeProto& type, Graph& graph, std::string_view name)
     }
     case TypeProto::Kind::Sequence:
     case TypeProto::Kind::Optional: {
-      check(type.element != nullptr, ErrorKind::Parse, "a sequence or optional has no element type");
+      check(type.element != nullptr, ErrorKind::Parse,
+            "a sequence or optional has no element type");
       Fact element = fact_of(*type.element, graph, name);
       return type.kind == TypeProto::Kind::Sequence ? Fact::sequence(std::move(element))
                                                     : Fact::optional(std::move(element));
     }
-    case TypeProto::Kind::None: fail(ErrorKind::Parse, "no type is declared");
-    default: break;
+    case TypeProto::Kind::None:
+      fail(ErrorKind::Parse, "no type is declared");
+    default:
+      break;
   }
   fail(ErrorKind::Unsupported, "maps, sparse tensors and opaque values are not supported");
 }
@@ -84,8 +87,8 @@ Fact Import::fact_of(const TypeProto& type, Graph& graph, std::string_view name)
 Fact Import::with_options(Fact fact, Graph& graph, std::string_view name) {
   const auto it = options_.input_shapes.find(name);
   if (it != options_.input_shapes.end()) {
-    check(fact.kind == Fact::Kind::Tensor, ErrorKind::Type, "a shape is given for '{}', which is no tensor",
-          name);
+    check(fact.kind == Fact::Kind::Tensor, ErrorKind::Type,
+          "a shape is given for '{}', which is no tensor", name);
     check(ops::has_unknown_rank(fact) || it->second.size() == fact.shape.size(), ErrorKind::Shape,
           "shape {} is given, but the file declares {}", str(it->second), str(fact.shape));
     fact.shape.clear();
@@ -121,11 +124,12 @@ void Import::inputs(Scope& scope, const GraphProto& proto) {
     if (constant.contains(v.name) && !given) continue;
     overridden.insert(v.name);
     try {
-      in_context([&] { return fmt::format("input '{}'", v.name); }, [&] {
-        check(!v.name.empty(), ErrorKind::Parse, "an input has no name");
-        const Fact fact = with_options(fact_of(v.type, graph, v.name), graph, v.name);
-        scope.define(v.name, {graph.add_source(std::string(v.name), fact)});
-      });
+      in_context([&] { return fmt::format("input '{}'", v.name); },
+                 [&] {
+                   check(!v.name.empty(), ErrorKind::Parse, "an input has no name");
+                   const Fact fact = with_options(fact_of(v.type, graph, v.name), graph, v.name);
+                   scope.define(v.name, {graph.add_source(std::string(v.name), fact)});
+                 });
     } catch (Error& e) {
       if (!keep_going_) throw;
       note(e);
@@ -147,7 +151,8 @@ void Import::cut_inputs(Scope& scope, const IndexedGraph& g) {
     if (v.type.kind == TypeProto::Kind::None) continue;
     const Fact fact = fact_of(v.type, graph, v.name);
     if (ops::has_unknown_rank(fact) && !options_.input_shapes.contains(v.name)) continue;
-    scope.define(v.name, {graph.add_source(std::string(v.name), with_options(fact, graph, v.name))});
+    scope.define(v.name,
+                 {graph.add_source(std::string(v.name), with_options(fact, graph, v.name))});
   }
   for (const std::string& name : cuts_) {
     check(scope.values.contains(name) || g.index.producer.contains(name), ErrorKind::Parse,
@@ -263,7 +268,8 @@ Graph Import::run() {
   check_opsets(model_);
   for (const FunctionProto& f : model_.functions) {
     const auto key = fmt::format("{}:{}:{}", f.domain, f.name, f.overload);
-    check(functions_.emplace(key, &f).second, ErrorKind::Parse, "function {} is defined twice", key);
+    check(functions_.emplace(key, &f).second, ErrorKind::Parse, "function {} is defined twice",
+          key);
   }
   const IndexedGraph& g = graphs_.get(*model_.graph);
   Graph graph;
@@ -271,9 +277,9 @@ Graph Import::run() {
   Frame frame{graph, {}, {}};
   Scope scope(frame, nullptr, "");
   for (const auto& [name, shape] : options_.input_shapes) {
-    const bool known = cuts_.contains(name) ||
-                       std::any_of(g.proto.inputs.begin(), g.proto.inputs.end(),
-                                   [&](const ValueInfo& v) { return v.name == name; });
+    const bool known =
+        cuts_.contains(name) || std::any_of(g.proto.inputs.begin(), g.proto.inputs.end(),
+                                            [&](const ValueInfo& v) { return v.name == name; });
     check(known, ErrorKind::Parse, "a shape is given for '{}', but no input has this name", name);
   }
   inputs(scope, g.proto);

@@ -17,8 +17,8 @@ namespace treadle::onnx {
 
 // What a name stands for.
 struct Binding {
-  ValueId value;              // not present: an omitted function input
-  bool poisoned = false;      // what computes it could not be imported
+  ValueId value;                 // not present: an omitted function input
+  bool poisoned = false;         // what computes it could not be imported
   std::int64_t narrow_type = 0;  // the file's element type, when it is narrower than a byte
 };
 

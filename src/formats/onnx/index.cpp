@@ -50,8 +50,7 @@ std::string describe(const NodeProto& node, std::size_t position) {
                      node.op_type, position);
 }
 
-void GraphCache::add_needs(const NodeProto& node, int depth,
-                           std::vector<std::string_view>& needs) {
+void GraphCache::add_needs(const NodeProto& node, int depth, std::vector<std::string_view>& needs) {
   for (const std::string_view name : node.inputs) {
     if (!name.empty()) needs.push_back(name);
   }

@@ -153,7 +153,8 @@ bool Import::import_node(Scope& scope, const NodeProto& proto, std::size_t posit
              !proto.inputs.empty() && !proto.inputs[0].empty()) {
     if (const Binding* b = scope.find(proto.inputs[0])) narrow = b->narrow_type;
   }
-  bind_outputs(scope, proto, entry->import(context), first_new, narrow > kFloat8E5M2FNUZ ? narrow : 0);
+  bind_outputs(scope, proto, entry->import(context), first_new,
+               narrow > kFloat8E5M2FNUZ ? narrow : 0);
   return true;
 }
 
@@ -243,8 +244,9 @@ void Import::initializers(Scope& scope, const GraphProto& proto,
                           const std::set<std::string_view>& skip) {
   const auto add = [&](const FileTensor& t) {
     const std::int64_t narrow = t.elem_type > kFloat8E5M2FNUZ ? t.elem_type : 0;
-    scope.define(t.name, {scope.frame->graph.add_constant(scope.prefix + std::string(t.name), t.tensor),
-                          false, narrow});
+    scope.define(t.name,
+                 {scope.frame->graph.add_constant(scope.prefix + std::string(t.name), t.tensor),
+                  false, narrow});
   };
   const auto guarded = [&](std::string_view name, auto&& read) {
     if (skip.contains(name)) return;
@@ -271,7 +273,8 @@ std::vector<ValueId> Import::body_outputs(Scope& scope, const GraphProto& proto)
     const Binding* b = scope.find(name);
     check(b != nullptr, ErrorKind::Parse, "body output {} is '{}', which nothing defines", k, name);
     if (b->poisoned) throw Poisoned{};
-    check(b->value.present(), ErrorKind::Parse, "body output {} is '{}', which is omitted", k, name);
+    check(b->value.present(), ErrorKind::Parse, "body output {} is '{}', which is omitted", k,
+          name);
     results.push_back(b->value);
   }
   return results;

@@ -22,7 +22,8 @@ DimProto read_dim(std::string_view bytes) {
         dim.label = m.bytes();
         dim.kind = dim.label.empty() ? DimProto::Kind::Unknown : DimProto::Kind::Label;
         break;
-      default: m.skip();
+      default:
+        m.skip();
     }
   }
   return dim;
@@ -32,7 +33,9 @@ void read_tensor_type(std::string_view bytes, TypeProto& type) {
   Message m(bytes);
   while (m.next()) {
     switch (m.tag()) {
-      case 1: type.elem_type = m.integer(); break;
+      case 1:
+        type.elem_type = m.integer();
+        break;
       case 2: {
         type.has_shape = true;
         Message shape(m.bytes());
@@ -45,7 +48,8 @@ void read_tensor_type(std::string_view bytes, TypeProto& type) {
         }
         break;
       }
-      default: m.skip();
+      default:
+        m.skip();
     }
   }
 }
@@ -96,7 +100,8 @@ TypeProto read_type(std::string_view bytes, int depth) {
         type.kind = TypeProto::Kind::SparseTensor;
         m.skip();
         break;
-      default: m.skip();
+      default:
+        m.skip();
     }
   }
   return type;
@@ -107,9 +112,14 @@ ValueInfo read_value_info(std::string_view bytes) {
   Message m(bytes);
   while (m.next()) {
     switch (m.tag()) {
-      case 1: info.name = m.bytes(); break;
-      case 2: info.type = read_type(m.bytes(), 0); break;
-      default: m.skip();
+      case 1:
+        info.name = m.bytes();
+        break;
+      case 2:
+        info.type = read_type(m.bytes(), 0);
+        break;
+      default:
+        m.skip();
     }
   }
   return info;
@@ -118,17 +128,28 @@ ValueInfo read_value_info(std::string_view bytes) {
 // Files of early tools leave the type out; the field that is set says it.
 int implied_type(std::uint32_t tag) {
   switch (tag) {
-    case 2: return kFloat;
-    case 3: return kInt;
-    case 4: return kString;
-    case 5: return kTensor;
-    case 6: return kGraph;
-    case 7: return kFloats;
-    case 8: return kInts;
-    case 9: return kStrings;
-    case 14: return kTypeProto;
-    case 22: return kSparseTensor;
-    default: return kUndefined;
+    case 2:
+      return kFloat;
+    case 3:
+      return kInt;
+    case 4:
+      return kString;
+    case 5:
+      return kTensor;
+    case 6:
+      return kGraph;
+    case 7:
+      return kFloats;
+    case 8:
+      return kInts;
+    case 9:
+      return kStrings;
+    case 14:
+      return kTypeProto;
+    case 22:
+      return kSparseTensor;
+    default:
+      return kUndefined;
   }
 }
 
@@ -139,20 +160,47 @@ Attribute read_attribute(std::string_view bytes) {
   while (m.next()) {
     if (const int t = implied_type(m.tag()); t != kUndefined) implied = t;
     switch (m.tag()) {
-      case 1: a.name = m.bytes(); break;
-      case 2: a.f = m.f32(); break;
-      case 3: a.i = m.integer(); break;
-      case 4: a.s = m.bytes(); break;
-      case 5: a.tensor = m.bytes(); break;
-      case 6: a.graph = m.bytes(); break;
-      case 7: m.append(a.floats); break;
-      case 8: m.append(a.ints); break;
-      case 9: a.strings.push_back(m.bytes()); break;
-      case 14: a.type_proto = m.bytes(); break;
-      case 20: a.type = static_cast<int>(m.integer()); break;
-      case 21: a.ref_name = m.bytes(); break;
-      case 22: a.sparse_tensor = m.bytes(); break;
-      default: m.skip();
+      case 1:
+        a.name = m.bytes();
+        break;
+      case 2:
+        a.f = m.f32();
+        break;
+      case 3:
+        a.i = m.integer();
+        break;
+      case 4:
+        a.s = m.bytes();
+        break;
+      case 5:
+        a.tensor = m.bytes();
+        break;
+      case 6:
+        a.graph = m.bytes();
+        break;
+      case 7:
+        m.append(a.floats);
+        break;
+      case 8:
+        m.append(a.ints);
+        break;
+      case 9:
+        a.strings.push_back(m.bytes());
+        break;
+      case 14:
+        a.type_proto = m.bytes();
+        break;
+      case 20:
+        a.type = static_cast<int>(m.integer());
+        break;
+      case 21:
+        a.ref_name = m.bytes();
+        break;
+      case 22:
+        a.sparse_tensor = m.bytes();
+        break;
+      default:
+        m.skip();
     }
   }
   if (a.type == kUndefined) a.type = implied;
@@ -168,14 +216,29 @@ NodeProto read_node(std::string_view bytes) {
   Message m(bytes);
   while (m.next()) {
     switch (m.tag()) {
-      case 1: node.inputs.push_back(m.bytes()); break;
-      case 2: node.outputs.push_back(m.bytes()); break;
-      case 3: node.name = m.bytes(); break;
-      case 4: node.op_type = m.bytes(); break;
-      case 5: node.attributes.push_back(read_attribute(m.bytes())); break;
-      case 7: node.domain = normal_domain(m.bytes()); break;
-      case 8: node.overload = m.bytes(); break;
-      default: m.skip();
+      case 1:
+        node.inputs.push_back(m.bytes());
+        break;
+      case 2:
+        node.outputs.push_back(m.bytes());
+        break;
+      case 3:
+        node.name = m.bytes();
+        break;
+      case 4:
+        node.op_type = m.bytes();
+        break;
+      case 5:
+        node.attributes.push_back(read_attribute(m.bytes()));
+        break;
+      case 7:
+        node.domain = normal_domain(m.bytes());
+        break;
+      case 8:
+        node.overload = m.bytes();
+        break;
+      default:
+        m.skip();
     }
   }
   return node;
@@ -187,9 +250,14 @@ void read_opset(std::string_view bytes, OpsetImports& opsets) {
   Message m(bytes);
   while (m.next()) {
     switch (m.tag()) {
-      case 1: domain = normal_domain(m.bytes()); break;
-      case 2: version = m.integer(); break;
-      default: m.skip();
+      case 1:
+        domain = normal_domain(m.bytes());
+        break;
+      case 2:
+        version = m.integer();
+        break;
+      default:
+        m.skip();
     }
   }
   for (const auto& [known, v] : opsets) {
@@ -204,16 +272,35 @@ FunctionProto read_function(std::string_view bytes) {
   Message m(bytes);
   while (m.next()) {
     switch (m.tag()) {
-      case 1: f.name = m.bytes(); break;
-      case 4: f.inputs.push_back(m.bytes()); break;
-      case 5: f.outputs.push_back(m.bytes()); break;
-      case 6: f.attributes.push_back(m.bytes()); break;
-      case 7: f.nodes.push_back(read_node(m.bytes())); break;
-      case 9: read_opset(m.bytes(), f.opsets); break;
-      case 10: f.domain = normal_domain(m.bytes()); break;
-      case 11: f.defaults.push_back(read_attribute(m.bytes())); break;
-      case 13: f.overload = m.bytes(); break;
-      default: m.skip();
+      case 1:
+        f.name = m.bytes();
+        break;
+      case 4:
+        f.inputs.push_back(m.bytes());
+        break;
+      case 5:
+        f.outputs.push_back(m.bytes());
+        break;
+      case 6:
+        f.attributes.push_back(m.bytes());
+        break;
+      case 7:
+        f.nodes.push_back(read_node(m.bytes()));
+        break;
+      case 9:
+        read_opset(m.bytes(), f.opsets);
+        break;
+      case 10:
+        f.domain = normal_domain(m.bytes());
+        break;
+      case 11:
+        f.defaults.push_back(read_attribute(m.bytes()));
+        break;
+      case 13:
+        f.overload = m.bytes();
+        break;
+      default:
+        m.skip();
     }
   }
   return f;
@@ -236,8 +323,9 @@ std::string_view first_bytes(std::string_view message, std::uint32_t tag) {
 
 std::string_view attribute_type_name(int type) {
   static constexpr std::array<std::string_view, 15> kNames = {
-      "undefined", "float",   "int",    "string",        "tensor",         "graph",      "floats", "ints",
-      "strings",   "tensors", "graphs", "sparse tensor", "sparse tensors", "type proto", "type protos"};
+      "undefined",      "float",      "int",        "string",  "tensor", "graph",
+      "floats",         "ints",       "strings",    "tensors", "graphs", "sparse tensor",
+      "sparse tensors", "type proto", "type protos"};
   return type >= 0 && type < 15 ? kNames[static_cast<std::size_t>(type)] : "unknown";
 }
 
@@ -247,11 +335,20 @@ ModelProto parse_model(std::string_view bytes) {
     Message m(bytes);
     while (m.next()) {
       switch (m.tag()) {
-        case 1: model.ir_version = m.integer(); break;
-        case 7: model.graph = m.bytes(); break;
-        case 8: read_opset(m.bytes(), model.opsets); break;
-        case 25: model.functions.push_back(read_function(m.bytes())); break;
-        default: m.skip();
+        case 1:
+          model.ir_version = m.integer();
+          break;
+        case 7:
+          model.graph = m.bytes();
+          break;
+        case 8:
+          read_opset(m.bytes(), model.opsets);
+          break;
+        case 25:
+          model.functions.push_back(read_function(m.bytes()));
+          break;
+        default:
+          m.skip();
       }
     }
     return model;
@@ -264,14 +361,29 @@ GraphProto parse_graph(std::string_view bytes) {
     Message m(bytes);
     while (m.next()) {
       switch (m.tag()) {
-        case 1: g.nodes.push_back(read_node(m.bytes())); break;
-        case 2: g.name = m.bytes(); break;
-        case 5: g.initializers.push_back(m.bytes()); break;
-        case 11: g.inputs.push_back(read_value_info(m.bytes())); break;
-        case 12: g.outputs.push_back(read_value_info(m.bytes())); break;
-        case 13: g.value_infos.push_back(m.bytes()); break;
-        case 15: g.sparse_initializers.push_back(m.bytes()); break;
-        default: m.skip();
+        case 1:
+          g.nodes.push_back(read_node(m.bytes()));
+          break;
+        case 2:
+          g.name = m.bytes();
+          break;
+        case 5:
+          g.initializers.push_back(m.bytes());
+          break;
+        case 11:
+          g.inputs.push_back(read_value_info(m.bytes()));
+          break;
+        case 12:
+          g.outputs.push_back(read_value_info(m.bytes()));
+          break;
+        case 13:
+          g.value_infos.push_back(m.bytes());
+          break;
+        case 15:
+          g.sparse_initializers.push_back(m.bytes());
+          break;
+        default:
+          m.skip();
       }
     }
     return g;

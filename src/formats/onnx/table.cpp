@@ -30,7 +30,9 @@ struct KeyHash {
 
 }  // namespace
 
-std::span<const OperatorEntry> operators() { return kOperators; }
+std::span<const OperatorEntry> operators() {
+  return kOperators;
+}
 
 const OperatorEntry* find_operator(std::string_view domain, std::string_view op_type) {
   static const auto* const table = [] {

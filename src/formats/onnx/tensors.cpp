@@ -37,9 +37,14 @@ std::pair<std::string_view, std::string_view> read_entry(std::string_view bytes)
   Message m(bytes);
   while (m.next()) {
     switch (m.tag()) {
-      case 1: entry.first = m.bytes(); break;
-      case 2: entry.second = m.bytes(); break;
-      default: m.skip();
+      case 1:
+        entry.first = m.bytes();
+        break;
+      case 2:
+        entry.second = m.bytes();
+        break;
+      default:
+        m.skip();
     }
   }
   return entry;
@@ -52,7 +57,9 @@ int packed_per_byte(std::int64_t elem_type) {
   return 1;
 }
 
-bool is_signed_narrow(std::int64_t elem_type) { return elem_type == kInt4 || elem_type == kInt2; }
+bool is_signed_narrow(std::int64_t elem_type) {
+  return elem_type == kInt4 || elem_type == kInt2;
+}
 
 DType stored_dtype(std::int64_t elem_type) {
   if (packed_per_byte(elem_type) == 1) return dtype_of_onnx(elem_type);
@@ -92,20 +99,26 @@ Tensor from_integers(const Shape& shape, const std::vector<std::int64_t>& values
 
 Tensor from_int32(const Shape& shape, const std::vector<std::int64_t>& v, DType dtype) {
   switch (dtype) {
-    case DType::I8: return from_integers<std::int8_t>(shape, v, dtype);
-    case DType::I16: return from_integers<std::int16_t>(shape, v, dtype);
-    case DType::I32: return from_integers<std::int32_t>(shape, v, dtype);
-    case DType::U8: return from_integers<std::uint8_t>(shape, v, dtype);
+    case DType::I8:
+      return from_integers<std::int8_t>(shape, v, dtype);
+    case DType::I16:
+      return from_integers<std::int16_t>(shape, v, dtype);
+    case DType::I32:
+      return from_integers<std::int32_t>(shape, v, dtype);
+    case DType::U8:
+      return from_integers<std::uint8_t>(shape, v, dtype);
     case DType::U16:
     case DType::F16:
-    case DType::BF16: return from_integers<std::uint16_t>(shape, v, dtype);
+    case DType::BF16:
+      return from_integers<std::uint16_t>(shape, v, dtype);
     case DType::Bool: {
       Tensor t(dtype, shape);
       auto out = t.mutable_span<bool>();
       for (std::size_t i = 0; i < v.size(); ++i) out[i] = v[i] != 0;
       return t;
     }
-    default: break;
+    default:
+      break;
   }
   fail(ErrorKind::Parse, "{} elements are not stored in int32_data", name_of(dtype));
 }
@@ -119,9 +132,12 @@ Tensor from_elements(const Shape& shape, const std::vector<T>& values, DType dty
 
 std::size_t alignment_of(DType dtype) {
   switch (dtype) {
-    case DType::C64: return 4;
-    case DType::C128: return 8;
-    default: return size_of(dtype);
+    case DType::C64:
+      return 4;
+    case DType::C128:
+      return 8;
+    default:
+      return size_of(dtype);
   }
 }
 
@@ -156,23 +172,47 @@ TensorReader::Proto TensorReader::parse(std::string_view encoded) {
     Message m(encoded);
     while (m.next()) {
       switch (m.tag()) {
-        case 1: m.append(p.dims); break;
-        case 2: p.elem_type = m.integer(); break;
-        case 3: fail(ErrorKind::Unsupported, "tensors in segments are not supported");
-        case 4: m.append(p.floats); break;
-        case 5: m.append(p.int32s); break;
-        case 6: p.strings.push_back(m.bytes()); break;
-        case 7: m.append(p.int64s); break;
-        case 8: p.name = m.bytes(); break;
+        case 1:
+          m.append(p.dims);
+          break;
+        case 2:
+          p.elem_type = m.integer();
+          break;
+        case 3:
+          fail(ErrorKind::Unsupported, "tensors in segments are not supported");
+        case 4:
+          m.append(p.floats);
+          break;
+        case 5:
+          m.append(p.int32s);
+          break;
+        case 6:
+          p.strings.push_back(m.bytes());
+          break;
+        case 7:
+          m.append(p.int64s);
+          break;
+        case 8:
+          p.name = m.bytes();
+          break;
         case 9:
           p.raw = m.bytes();
           p.has_raw = true;
           break;
-        case 10: m.append(p.doubles); break;
-        case 11: m.append(p.uint64s); break;
-        case 13: p.external_data.push_back(read_entry(m.bytes())); break;
-        case 14: p.external = m.integer() == 1; break;
-        default: m.skip();
+        case 10:
+          m.append(p.doubles);
+          break;
+        case 11:
+          m.append(p.uint64s);
+          break;
+        case 13:
+          p.external_data.push_back(read_entry(m.bytes()));
+          break;
+        case 14:
+          p.external = m.integer() == 1;
+          break;
+        default:
+          m.skip();
       }
     }
     return p;
@@ -184,9 +224,9 @@ std::shared_ptr<const Tensor> TensorReader::from_bytes(
     const std::shared_ptr<const MappedFile>& owner) const {
   const auto elements = shape.elements();
   const int per = packed_per_byte(p.elem_type);
-  const std::int64_t expected = per > 1
-                                    ? elements / per + (elements % per != 0)
-                                    : checked_mul(elements, static_cast<std::int64_t>(size_of(dtype)));
+  const std::int64_t expected =
+      per > 1 ? elements / per + (elements % per != 0)
+              : checked_mul(elements, static_cast<std::int64_t>(size_of(dtype)));
   check(static_cast<std::int64_t>(bytes.size()) == expected, ErrorKind::Parse,
         "shape {} of {} needs {} bytes, got {}", shape.str(), onnx_type_name(p.elem_type), expected,
         bytes.size());
@@ -290,7 +330,8 @@ std::shared_ptr<const Tensor> TensorReader::make(const Proto& p) {
 FileTensor TensorReader::read(std::string_view encoded) {
   if (const auto it = decoded_.find(encoded.data()); it != decoded_.end()) return it->second;
   const Proto p = parse(encoded);
-  FileTensor result{p.name, p.elem_type, in_context([&] { return p.where(); }, [&] { return make(p); })};
+  FileTensor result{p.name, p.elem_type,
+                    in_context([&] { return p.where(); }, [&] { return make(p); })};
   decoded_.emplace(encoded.data(), result);
   return result;
 }
@@ -302,10 +343,17 @@ FileTensor TensorReader::read_sparse(std::string_view encoded) {
     Message m(encoded);
     while (m.next()) {
       switch (m.tag()) {
-        case 1: values_bytes = m.bytes(); break;
-        case 2: indices_bytes = m.bytes(); break;
-        case 3: m.append(dims); break;
-        default: m.skip();
+        case 1:
+          values_bytes = m.bytes();
+          break;
+        case 2:
+          indices_bytes = m.bytes();
+          break;
+        case 3:
+          m.append(dims);
+          break;
+        default:
+          m.skip();
       }
     }
   });
@@ -339,8 +387,8 @@ FileTensor TensorReader::read_sparse(std::string_view encoded) {
       } else {
         for (std::size_t d = 0; d < shape.size(); ++d) {
           const std::int64_t x = index[static_cast<std::size_t>(i) * shape.size() + d];
-          check(x >= 0 && x < shape[d], ErrorKind::Parse, "index {} of entry {} is outside [0, {})", x,
-                i, shape[d]);
+          check(x >= 0 && x < shape[d], ErrorKind::Parse, "index {} of entry {} is outside [0, {})",
+                x, i, shape[d]);
           to += x * strides[d];
         }
       }

@@ -46,7 +46,9 @@ constexpr std::array<TypeEntry, 29> kTypes = {{
     {"float6e3m2", {}},
 }};
 
-bool known(std::int64_t t) { return t >= 0 && t < static_cast<std::int64_t>(kTypes.size()); }
+bool known(std::int64_t t) {
+  return t >= 0 && t < static_cast<std::int64_t>(kTypes.size());
+}
 
 }  // namespace
 

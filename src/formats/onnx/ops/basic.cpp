@@ -40,7 +40,9 @@ std::vector<ValueId> import_constant(NodeContext& c) {
   return {c.constant_value(*std::move(value))};
 }
 
-std::vector<ValueId> import_identity(NodeContext& c) { return {c.in(0)}; }
+std::vector<ValueId> import_identity(NodeContext& c) {
+  return {c.in(0)};
+}
 
 // Inference only: training_mode (opset 12) must be known to be false.
 std::vector<ValueId> import_dropout(NodeContext& c) {

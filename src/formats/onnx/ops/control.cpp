@@ -36,7 +36,8 @@ std::vector<ValueId> join_captures(const Graph& outer, Body& a, Body& b) {
     for (ValueId v : all) {
       const auto at = std::find(body->captured.begin(), body->captured.end(), v);
       if (at != body->captured.end()) {
-        inputs.push_back(body->graph->inputs()[static_cast<std::size_t>(at - body->captured.begin())]);
+        inputs.push_back(
+            body->graph->inputs()[static_cast<std::size_t>(at - body->captured.begin())]);
       } else {
         inputs.push_back(body->graph->add_source(outer.value_name(v), outer.fact(v)));
       }
@@ -148,8 +149,8 @@ std::vector<Fact> carried_outputs(NodeContext& c, const Carried& carried,
                                   const SymbolNames& visible) {
   std::vector<Fact> facts;
   for (std::size_t k = 0; k < carried.facts.size(); ++k) {
-    facts.push_back(ops::outward(carried.facts[k], c.graph(), visible,
-                                 fmt::format("{}:{}", c.name(), k)));
+    facts.push_back(
+        ops::outward(carried.facts[k], c.graph(), visible, fmt::format("{}:{}", c.name(), k)));
   }
   return facts;
 }
@@ -222,8 +223,8 @@ std::vector<ValueId> import_loop(NodeContext& c) {
     const Dim trips = trip_count(c, body);
     for (std::size_t k = n; k + 1 < body_outputs; ++k) {
       const Fact& f = body.graph->fact(body.graph->outputs()[k + 1]);
-      check(f.kind == Fact::Kind::Tensor, ErrorKind::Type, "scan output {} is {}, expected a tensor",
-            k - n, f.str());
+      check(f.kind == Fact::Kind::Tensor, ErrorKind::Type,
+            "scan output {} is {}, expected a tensor", k - n, f.str());
       Fact out = ops::outward(f, c.graph(), visible, fmt::format("{}:{}", c.name(), k));
       out.shape.insert(out.shape.begin(), trips);
       op->facts.push_back(std::move(out));
@@ -245,8 +246,8 @@ std::vector<ValueId> import_scan(NodeContext& c) {
   const std::size_t n = c.inputs() - m;
   const auto [body_inputs, body_outputs] = c.body_arity("body");
   check(body_inputs == n + m && body_outputs >= n, ErrorKind::Parse,
-        "the body has {} inputs and {} outputs, expected {} and {} or more", body_inputs, body_outputs,
-        n + m, n);
+        "the body has {} inputs and {} outputs, expected {} and {} or more", body_inputs,
+        body_outputs, n + m, n);
   const std::size_t k_out = body_outputs - n;
   auto op = std::make_shared<ops::Scan>();
   op->states = static_cast<std::int64_t>(n);
@@ -260,8 +261,8 @@ std::vector<ValueId> import_scan(NodeContext& c) {
   Dim steps = 1;
   for (std::size_t i = 0; i < m; ++i) {
     Fact f = ops::type_only(c.fact(n + i));
-    check(f.kind == Fact::Kind::Tensor, ErrorKind::Type, "scanned input {} is {}, expected a tensor",
-          i, f.str());
+    check(f.kind == Fact::Kind::Tensor, ErrorKind::Type,
+          "scanned input {} is {}, expected a tensor", i, f.str());
     op->input_axes[i] = ops::normal_axis(op->input_axes[i], f.rank());
     const auto axis = static_cast<std::size_t>(op->input_axes[i]);
     check(i == 0 || !steps.is_const() || !f.shape[axis].is_const() || steps == f.shape[axis],
@@ -276,8 +277,8 @@ std::vector<ValueId> import_scan(NodeContext& c) {
   op->facts = carried_outputs(c, carried, visible);
   for (std::size_t k = 0; k < k_out; ++k) {
     const Fact& f = body.graph->fact(body.graph->outputs()[n + k]);
-    check(f.kind == Fact::Kind::Tensor, ErrorKind::Type, "scan output {} is {}, expected a tensor", k,
-          f.str());
+    check(f.kind == Fact::Kind::Tensor, ErrorKind::Type, "scan output {} is {}, expected a tensor",
+          k, f.str());
     Fact out = ops::outward(f, c.graph(), visible, fmt::format("{}:{}", c.name(), n + k));
     op->output_axes[k] = ops::normal_axis(op->output_axes[k], f.rank() + 1);
     out.shape.insert(out.shape.begin() + static_cast<std::ptrdiff_t>(op->output_axes[k]), steps);

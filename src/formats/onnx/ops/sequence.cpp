@@ -90,8 +90,8 @@ std::vector<ValueId> import_split_to_sequence(NodeContext& c) {
     const auto split = c.constant_ints(1);
     bool same = split && !split->empty();
     for (std::size_t i = 0; same && i < split->size(); ++i) same = (*split)[i] == (*split)[0];
-    const bool whole = same && (c.fact(1).rank() == 1 ||
-                                (size.is_const() && (*split)[0] > 0 && size.value() % (*split)[0] == 0));
+    const bool whole = same && (c.fact(1).rank() == 1 || (size.is_const() && (*split)[0] > 0 &&
+                                                          size.value() % (*split)[0] == 0));
     size = whole ? Dim((*split)[0]) : c.graph().fresh_symbol(c.name() + ".part");
   }
   return {c.add1(make_op<ops::SplitToSequence>(axis, keep, std::move(element)), std::move(inputs))};

@@ -1,0 +1,171 @@
+#include <gtest/gtest.h>
+
+#include "formats/onnx/load.hpp"
+#include "graph/evaluate.hpp"
+#include "onnx_model_builder.hpp"
+
+namespace treadle::onnx {
+namespace {
+
+using namespace treadle::testing;
+
+Graph load_text(const std::string& bytes) {
+  return load(MappedFile::from_memory(bytes), "m.onnx");
+}
+
+std::vector<double> numbers(const Value& v) {
+  return v.tensor().to_f64();
+}
+using Numbers = std::vector<double>;
+
+const std::string kX = value("x", 1, {"n"});
+const std::string kC = value("c", 9, {});
+std::string any(const std::string& name) {
+  return value(name, 1, {"?"});
+}
+Tensor flag(bool b) {
+  return Tensor::scalar(b);
+}
+
+// y = c ? w : x + w, with w from outside and returned directly.
+std::string branches(const std::vector<std::string>& inputs,
+                     std::vector<std::string> initializers) {
+  const auto then_graph = graph({{}, {}, {any("w")}});
+  const auto else_graph = graph({{node("Add", {"x", "w"}, {"s"})}, {}, {any("s")}});
+  return model({{node("If", {"c"}, {"y"},
+                      {graph_attribute("then_branch", then_graph),
+                       graph_attribute("else_branch", else_graph)})},
+                inputs,
+                {any("y")},
+                std::move(initializers)});
+}
+
+TEST(OnnxIf, CapturesAndReturnsOuterValues) {
+  const Graph g = load_text(branches({kX, kC, value("w", 1, {"n"})}, {}));
+  const auto x = Tensor::of<float>({2}, {1, 2});
+  const auto w = Tensor::of<float>({2}, {10, 20});
+  EXPECT_EQ(numbers(evaluate(g, {x, flag(true), w})[0]), (Numbers{10, 20}));
+  EXPECT_EQ(numbers(evaluate(g, {x, flag(false), w})[0]), (Numbers{11, 22}));
+}
+
+TEST(OnnxIf, ConstantConditionLeavesNoIf) {
+  const Graph g =
+      load_text(branches({kX, value("w", 1, {"n"})}, {tensor({"c", {}, 9, std::string(1, 0)})}));
+  for (NodeId id = 0; id < g.node_count(); ++id) EXPECT_NE(g.node(id).op->name(), "If");
+  EXPECT_EQ(numbers(evaluate(g, {Tensor::of<float>({1}, {1}), Tensor::of<float>({1}, {5})})[0]),
+            (Numbers{6}));
+}
+
+TEST(OnnxIf, BranchesOfDifferentSizes) {
+  const auto then_graph = graph({{}, {}, {any("a")}});
+  const auto else_graph = graph({{}, {}, {any("b")}});
+  const Graph g = load_text(model({{node("If", {"c"}, {"i"},
+                                         {graph_attribute("then_branch", then_graph),
+                                          graph_attribute("else_branch", else_graph)}),
+                                    node("Add", {"i", "i"}, {"y"})},
+                                   {kC},
+                                   {any("y")},
+                                   {floats("a", {2}, {1, 2}), floats("b", {3}, {3, 4, 5})}}));
+  EXPECT_EQ(numbers(evaluate(g, {flag(true)})[0]), (Numbers{2, 4}));
+  EXPECT_EQ(numbers(evaluate(g, {flag(false)})[0]), (Numbers{6, 8, 10}));
+}
+
+TEST(OnnxIf, NestedCaptureTwoLevelsUpAndHiding) {
+  // Inner branches see x two levels up; both branches define a value of one name.
+  const auto inner_then = graph({{node("Add", {"x", "x"}, {"r"})}, {}, {any("r")}});
+  const auto inner_else = graph({{node("Mul", {"x", "x"}, {"r"})}, {}, {any("r")}});
+  const auto outer_then = graph({{node("If", {"d"}, {"t"},
+                                       {graph_attribute("then_branch", inner_then),
+                                        graph_attribute("else_branch", inner_else)})},
+                                 {},
+                                 {any("t")}});
+  const auto outer_else = graph({{node("Neg", {"x"}, {"t"})}, {}, {any("t")}});
+  const Graph g = load_text(model({{node("If", {"c"}, {"y"},
+                                         {graph_attribute("then_branch", outer_then),
+                                          graph_attribute("else_branch", outer_else)})},
+                                   {kX, kC, value("d", 9, {})},
+                                   {any("y")}}));
+  const auto x = Tensor::of<float>({1}, {3});
+  EXPECT_EQ(numbers(evaluate(g, {x, flag(true), flag(true)})[0]), (Numbers{6}));
+  EXPECT_EQ(numbers(evaluate(g, {x, flag(true), flag(false)})[0]), (Numbers{9}));
+  EXPECT_EQ(numbers(evaluate(g, {x, flag(false), flag(true)})[0]), (Numbers{-3}));
+}
+
+std::string scalar_i64(const std::string& name, std::int64_t v) {
+  return tensor({name, {}, 7, raw_bytes(std::vector<std::int64_t>{v})});
+}
+
+// The body's input hides the outer 'x'.
+TEST(OnnxLoop, CarriesScansAndHides) {
+  const auto body =
+      graph({{node("Add", {"x", "step"}, {"next"}), node("Identity", {"next"}, {"seen"}),
+              node("Identity", {"go"}, {"go_on"})},
+             {value("i", 7, {}), value("go", 9, {}), any("x")},
+             {value("go_on", 9, {}), any("next"), any("seen")}});
+  const Graph g = load_text(
+      model({{node("Loop", {"m", "", "start"}, {"y", "all"}, {graph_attribute("body", body)})},
+             {kX, value("start", 1, {"n"}), value("step", 1, {"n"})},
+             {any("y"), value("all", 1, {"3", "n"})},
+             {scalar_i64("m", 3)}}));
+  EXPECT_TRUE(g.fact(g.outputs()[1]).shape[0].is(3));
+  const auto out = evaluate(
+      g, {Tensor::of<float>({1}, {99}), Tensor::of<float>({1}, {1}), Tensor::of<float>({1}, {2})});
+  EXPECT_EQ(numbers(out[0]), (Numbers{7}));
+  EXPECT_EQ(numbers(out[1]), (Numbers{3, 5, 7}));
+  EXPECT_EQ(out[1].tensor().shape(), (Shape{3, 1}));
+}
+
+TEST(OnnxLoop, CarriedValueMayGrow) {
+  const auto body = graph({{node("Concat", {"v", "x"}, {"next"}, {int_attribute("axis", 0)}),
+                            node("Identity", {"go"}, {"go_on"})},
+                           {value("i", 7, {}), value("go", 9, {}), any("v")},
+                           {value("go_on", 9, {}), any("next")}});
+  const Graph g =
+      load_text(model({{node("Loop", {"m", "", "x"}, {"y"}, {graph_attribute("body", body)})},
+                       {value("x", 1, {"2"}), value("m", 7, {})},
+                       {any("y")}}));
+  const auto x = Tensor::of<float>({2}, {1, 2});
+  EXPECT_FALSE(g.fact(g.outputs()[0]).shape[0].is_const());
+  EXPECT_EQ(numbers(evaluate(g, {x, Tensor::scalar<std::int64_t>(2)})[0]),
+            (Numbers{1, 2, 1, 2, 1, 2}));
+  EXPECT_EQ(numbers(evaluate(g, {x, Tensor::scalar<std::int64_t>(0)})[0]), (Numbers{1, 2}));
+}
+
+TEST(OnnxScan, SumsAlongAnAxisBackwards) {
+  const auto body =
+      graph({{node("Add", {"s", "e"}, {"next"}), node("Identity", {"next"}, {"seen"})},
+             {any("s"), any("e")},
+             {any("next"), any("seen")}});
+  const auto ints = [](const std::string& name, std::int64_t v) {
+    return attribute(name, 7, [&](pbf_writer& w) { w.add_int64(8, v); });
+  };
+  const Graph g =
+      load_text(model({{node("Scan", {"zero", "x"}, {"y", "all"},
+                             {graph_attribute("body", body), int_attribute("num_scan_inputs", 1),
+                              ints("scan_input_axes", 1), ints("scan_input_directions", 1),
+                              ints("scan_output_axes", -1)})},
+                       {value("x", 1, {"2", "3"})},
+                       {any("y"), value("all", 1, {"2", "3"})},
+                       {floats("zero", {2}, {0, 0})}}));
+  const auto out = evaluate(g, {Tensor::of<float>({2, 3}, {1, 2, 3, 10, 20, 30})});
+  EXPECT_EQ(numbers(out[0]), (Numbers{6, 60}));
+  EXPECT_EQ(numbers(out[1]), (Numbers{3, 5, 6, 30, 50, 60}));
+}
+
+TEST(OnnxSequence, BuildsInsertsAndErases) {
+  const Graph g = load_text(
+      model({{node("SequenceEmpty", {}, {"e"}), node("SequenceInsert", {"e", "a"}, {"s1"}),
+              node("SequenceInsert", {"s1", "b", "zero"}, {"s2"}),
+              node("SequenceAt", {"s2", "minus"}, {"y"}), node("SequenceLength", {"s2"}, {"n"}),
+              node("ConcatFromSequence", {"s2"}, {"j"}, {int_attribute("axis", 0)})},
+             {value("a", 1, {"2"}), value("b", 1, {"3"})},
+             {any("y"), value("n", 7, {}), any("j")},
+             {scalar_i64("zero", 0), scalar_i64("minus", -1)}}));
+  const auto out = evaluate(g, {Tensor::of<float>({2}, {1, 2}), Tensor::of<float>({3}, {3, 4, 5})});
+  EXPECT_EQ(numbers(out[0]), (Numbers{1, 2}));
+  EXPECT_EQ(numbers(out[1]), (Numbers{2}));
+  EXPECT_EQ(numbers(out[2]), (Numbers{3, 4, 5, 1, 2}));
+}
+
+}  // namespace
+}  // namespace treadle::onnx
