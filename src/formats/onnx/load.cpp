@@ -41,14 +41,16 @@ Graph load(const std::string& path, const LoadOptions& options) {
 
 Graph load(std::shared_ptr<const MappedFile> file, const std::string& name,
            const LoadOptions& options) {
-  return guarded(name, [&] { return Import(std::move(file), options.folder, options, false).run(); });
+  return guarded(name,
+                 [&] { return Import(std::move(file), options.folder, options, false).run(); });
 }
 
 std::vector<Problem> check_model(const std::string& path, const LoadOptions& options) {
   std::vector<Problem> problems;
   try {
     guarded(path, [&] {
-      Import import(MappedFile::open(path), options.folder.value_or(folder_of(path)), options, true);
+      Import import(MappedFile::open(path), options.folder.value_or(folder_of(path)), options,
+                    true);
       try {
         import.run();
       } catch (Error&) {
