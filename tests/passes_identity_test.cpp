@@ -178,6 +178,28 @@ TEST(SliceOfConcat, WithinOnePartOnly) {
   }
 }
 
+TEST(GatherToSlice, ScalarsAndProgressionsOnly) {
+  const auto gathered = [](const Tensor& indices) {
+    Built b = start({2, 7});
+    const ValueId i = b.g.add_constant("i", indices);
+    finish(b, b.g.add1("y", make_op<ops::Gather>(1), {b.x, i}));
+    return count(b.g, "Slice") == 1 && count(b.g, "Gather") == 0;
+  };
+  EXPECT_TRUE(gathered(Tensor::scalar<std::int64_t>(3)));
+  EXPECT_TRUE(gathered(Tensor::scalar<std::int32_t>(-7)));
+  EXPECT_TRUE(gathered(Tensor::of<std::int64_t>({3}, {1, 3, -2})));
+  EXPECT_FALSE(gathered(Tensor::of<std::int64_t>({3}, {1, 3, 4})));
+  EXPECT_FALSE(gathered(Tensor::of<std::int64_t>({2}, {3, 1})));
+  EXPECT_FALSE(gathered(Tensor::of<std::int64_t>({1, 1}, {3})));
+}
+
+TEST(GatherToSlice, AnIndexOutOfRangeStays) {
+  Built b = start({2, 7});
+  const ValueId i = b.g.add_constant("i", Tensor::scalar<std::int64_t>(7));
+  b.g.set_outputs({b.g.add1("y", make_op<ops::Gather>(1), {b.x, i})}, {"out"});
+  EXPECT_EQ(simplify(b.g).patches, 0);
+}
+
 TEST(SliceOfSlice, StepsMultiply) {
   Built b = start({9});
   const ValueId y = b.g.add1("y", make_op<ops::Slice>(0, Dim(8), Dim(4), -2), {b.x});  // 8 6 4 2

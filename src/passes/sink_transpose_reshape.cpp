@@ -103,7 +103,9 @@ std::optional<Patch> sink(const Graph& g, const Node& n, bool layout) {
     if (!free) return std::nullopt;
     return rewrite(g, n, n.op, {x});
   }
-  if (!free && !layout) return std::nullopt;
+  // Images only: the last two axes of attention's heads are better left in order.
+  const bool image = out.size() >= 4 && s.before.size() > out.size();
+  if (!free && !(layout && image)) return std::nullopt;
   if (!layout && !used_once(g, n.inputs[0])) return std::nullopt;
   Patch patch(g);
   ValueId v = x;
