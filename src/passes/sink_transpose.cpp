@@ -39,23 +39,29 @@ bool may_sink(const Graph& g, const Node& n, ValueId transposed) {
   return true;
 }
 
+// x permuted by q, where a reshape, or nothing, does that; nullopt where elements would move.
+std::optional<ValueId> permuted_for_free(const Graph& g, Patch& patch, const std::string& name,
+                                         ValueId x, const Perm& q) {
+  const SymShape& shape = g.fact(x).shape;
+  if (!moves_only_ones(shape, q)) return std::nullopt;
+  SymShape target = permuted(shape, q);
+  if (target == shape) return x;
+  return patch.add1(name + ".permuted", make_op<ops::Reshape>(std::move(target)), {x});
+}
+
 // The operand as the operator with permuted axes wants it: permuted by q.
 std::optional<ValueId> permuted_operand(const Graph& g, Patch& patch, const std::string& name,
                                         ValueId v, const Perm& q, bool& cancelled) {
   if (ops::is_identity(q)) return v;
   if (const auto* t = made_by<Transpose>(g, v)) {
-    if (!ops::is_identity(ops::compose(t->perm, q))) return std::nullopt;
-    cancelled = true;
-    return input_of(g, v);
+    const auto x = permuted_for_free(g, patch, name, input_of(g, v), ops::compose(t->perm, q));
+    cancelled = cancelled || x.has_value();
+    return x;
   }
   if (const Tensor* c = constant(g, v)) {
     return patch.constant(name + ".permuted", evaluate_constant(Transpose(q), {*c}));
   }
-  const SymShape& shape = g.fact(v).shape;
-  if (!moves_only_ones(shape, q)) return std::nullopt;
-  SymShape target = permuted(shape, q);
-  if (target == shape) return v;
-  return patch.add1(name + ".permuted", make_op<ops::Reshape>(std::move(target)), {v});
+  return permuted_for_free(g, patch, name, v, q);
 }
 
 std::optional<Patch> sink_at(const Graph& g, const Node& n, std::size_t at) {
