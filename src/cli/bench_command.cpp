@@ -84,7 +84,7 @@ Result bench(const Args& args) {
   options.cut_inputs = input_names(args.input);
   Result r;
   const Timer ready;
-  ImportedModel imported = import_model(args.model.path, options);
+  ImportedModel imported = import_with_shapes(args.model.path, options, array_shapes(args.input));
   r.load_ms = ready.ms();
   const auto model = Model::from(std::move(imported), options);
   r.ready_ms = ready.ms();

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "cli/inputs.hpp"
 #include "cli/io_cases.hpp"
 
 namespace treadle::cli {
@@ -23,11 +24,15 @@ class Runner {
     options.cut_inputs.assign(inputs.begin(), inputs.end());
     // A decoder's caches are inputs that the data does not name.
     if (!data.decodes.empty()) options.cut_inputs.clear();
-    ImportedModel imported = import_model(path, options);
+    KnownShapes known;
+    if (!data.cases.empty())
+      for (const auto& [name, tensor] : data.cases[0].inputs)
+        if (!name.empty()) known.insert_or_assign(name, to_sym(tensor.shape()));
+    ImportedModel imported = import_with_shapes(path, options, known);
     for (const Port& p : graph_outputs(imported.graph)) outputs.erase(p.name);
     if (!outputs.empty()) {
       options.extra_outputs.insert(options.extra_outputs.end(), outputs.begin(), outputs.end());
-      imported = import_model(path, options);
+      imported = import_with_shapes(path, options, known);
     }
     model_ = Model::from(std::move(imported), options);
     session_.emplace(model_->program());

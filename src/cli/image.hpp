@@ -1,28 +1,14 @@
-// Pictures: PNG and JPEG files in, PNG files out, and the way from pixels to a tensor.
+// The way from pixels to a tensor.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "cli/picture.hpp"
 #include "tensor/tensor.hpp"
 
 namespace treadle::cli {
-
-// 8-bit RGB, row by row, no padding.
-struct Image {
-  int width = 0, height = 0;
-  std::vector<std::uint8_t> pixels;
-};
-
-// By content, not by name. Alpha is dropped, grey becomes RGB, 16 bits become 8. Throws Parse error
-// for broken files and for more than 64 million pixels, Io error when the file cannot be read.
-Image read_image(const std::string& path);
-void write_png(const std::string& path, const Image& image);
-
-// Bilinear with half-pixel centres; when shrinking each output pixel averages the area it covers
-// (triangle filter as wide as the scale).
-Image resize(const Image& image, int width, int height);
 
 struct ImageOptions {
   int width = 0, height = 0;   // 0: the image's own size

@@ -241,6 +241,29 @@ std::vector<std::string> input_names(const InputArgs& args) {
   return out;
 }
 
+KnownShapes array_shapes(const InputArgs& args) {
+  KnownShapes out;
+  for (const std::string& text : args.inputs) {
+    const Spec spec = parse_spec(text);
+    if (!spec.name.empty() && lower_ending(spec.source) == ".npy")
+      out.insert_or_assign(spec.name, to_sym(read_npy_file(spec.source).shape()));
+  }
+  return out;
+}
+
+ImportedModel import_with_shapes(const std::string& path, const ModelOptions& options,
+                                 const KnownShapes& known) {
+  try {
+    return import_model(path, options);
+  } catch (const Error& e) {
+    const bool may_help = e.kind() == ErrorKind::Unsupported || e.kind() == ErrorKind::Shape;
+    if (known.empty() || !may_help) throw;
+  }
+  ModelOptions with = options;
+  with.shapes.insert(known.begin(), known.end());
+  return import_model(path, with);
+}
+
 std::vector<Value> make_inputs(std::span<const Port> ports, const InputArgs& args,
                                const SymbolValues& symbols, Missing missing) {
   std::vector<std::string> sources = assign_sources(ports, args);

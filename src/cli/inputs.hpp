@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,15 @@ void add_input_args(CLI::App& app, InputArgs& args);
 
 // Names that --input gives: a name that is no input of the model cuts the graph there.
 std::vector<std::string> input_names(const InputArgs& args);
+
+// Shapes of inputs that are already known.
+using KnownShapes = std::map<std::string, SymShape, std::less<>>;
+// Those of the .npy files among --input.
+KnownShapes array_shapes(const InputArgs& args);
+// import_model(); when the file itself does not say enough (a TensorFlow placeholder without a
+// shape, an inner value that becomes an input), once more with the known shapes.
+ImportedModel import_with_shapes(const std::string& path, const ModelOptions& options,
+                                 const KnownShapes& known);
 
 enum class Missing { Error, Random };
 

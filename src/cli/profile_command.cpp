@@ -120,7 +120,8 @@ struct Profile {
 Profile profile(const Args& args) {
   ModelOptions options = to_options(args.model);
   options.cut_inputs = input_names(args.input);
-  const auto model = Model::load(args.model.path, options);
+  const auto model =
+      Model::from(import_with_shapes(args.model.path, options, array_shapes(args.input)), options);
   const auto inputs = make_inputs(model->inputs(), args.input, options.symbols, Missing::Random);
   Session session(model->program());
   const auto run = [&] {

@@ -118,7 +118,8 @@ int run(const Args& args) {
   ModelOptions options = to_options(args.model);
   options.cut_inputs = input_names(args.input);
   const Timer load_timer;
-  const auto model = Model::load(args.model.path, options);
+  const auto model =
+      Model::from(import_with_shapes(args.model.path, options, array_shapes(args.input)), options);
   const double load_ms = load_timer.ms();
   const auto inputs = make_inputs(model->inputs(), args.input, options.symbols, Missing::Error);
   Session session(model->program());
