@@ -20,9 +20,11 @@ Tensor read_in(const std::string& folder, const std::string& file) {
 
 TensorMap read_arrays(const std::string& folder, const Json& list) {
   TensorMap out;
-  for (const Json& item : list)
+  for (const Json& item : list) {
+    if (!item.contains("file")) continue;  // described by its statistics only
     out.insert_or_assign(item.at("name").get<std::string>(),
                          read_in(folder, item.at("file").get<std::string>()));
+  }
   return out;
 }
 
