@@ -164,10 +164,10 @@ Tensor make_shaped(const Port& port, const std::string& source, std::uint32_t in
   std::uint32_t seed = kDefaultSeed + index;
   if (source != "random") {
     const std::string_view text = std::string_view(source).substr(6);
-    const auto v = text.starts_with(':') ? number(text.substr(1)) : std::nullopt;
-    check(v && *v >= 0 && *v < 4294967296.0, ErrorKind::Parse,
+    const double v = text.starts_with(':') ? number(text.substr(1)).value_or(-1) : -1;
+    check(v >= 0 && v < 4294967296.0, ErrorKind::Parse,
           "--input {}={}: random takes a seed as in random:7", port.name, source);
-    seed = static_cast<std::uint32_t>(*v);
+    seed = static_cast<std::uint32_t>(v);
   }
   return random_tensor(port.fact.dtype, shape, seed);
 }

@@ -1,0 +1,47 @@
+# treadle: two commands do everything on a fresh Debian 12 machine (as root):
+#   make demo   installs, builds, and finds the faces in a photograph
+#   make test   installs, builds, and runs the tests
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+VENV ?= .venv
+
+.PHONY: all demo test test-quick test-full bench models setup format lint clean
+
+all: build/release/treadle
+
+# Debian packages and the Python test environment; a stamp makes the second run free.
+setup: build/.setup
+build/.setup: scripts/setup.sh scripts/requirements.txt
+	scripts/setup.sh
+	@mkdir -p build && touch $@
+
+.PHONY: build/release/treadle
+build/release/treadle: build/.setup
+	@cmake --preset release > build/cmake-release.log || { cat build/cmake-release.log; exit 1; }
+	@cmake --build --preset release -j $(JOBS) --target treadle_command
+
+demo: build/release/treadle
+	scripts/demo.sh
+
+test: build/.setup
+	scripts/test.sh full
+
+test-quick: build/.setup
+	scripts/test.sh quick
+
+bench: build/release/treadle
+	scripts/bench.sh
+
+# The table of every model against its reference outputs: docs/models.md.
+models: build/release/treadle
+	$(VENV)/bin/python scripts/models_report.py
+
+format:
+	git ls-files '*.cpp' '*.hpp' | xargs clang-format -i
+
+lint:
+	cmake --preset dev > /dev/null
+	git ls-files 'src/*.cpp' | xargs -P $(JOBS) -n 8 clang-tidy -p build/dev --quiet
+
+clean:
+	rm -rf build

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Installs what building and testing need: Debian packages and the Python test environment in .venv.
+# Safe to run again: does nothing when all is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(
+  build-essential cmake ninja-build ccache git pkg-config
+  libfmt-dev libprotozero-dev libhwy-dev libcli11-dev nlohmann-json3-dev
+  zlib1g-dev libpng-dev libjpeg-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+  python3 python3-venv xz-utils
+)
+
+missing=()
+for p in "${packages[@]}"; do
+  dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'install ok installed' || missing+=("$p")
+done
+if ((${#missing[@]})); then
+  echo "installing: ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq
+  apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+if [[ ! -x .venv/bin/python ]]; then
+  python3 -m venv .venv
+fi
+if ! .venv/bin/python - <<'PY' 2>/dev/null
+import importlib.metadata as m, pathlib
+for line in pathlib.Path("scripts/requirements.txt").read_text().splitlines():
+    if line and not line.startswith("#"):
+        name, version = line.split("==")
+        assert m.version(name) == version
+PY
+then
+  .venv/bin/pip install -q --disable-pip-version-check -r scripts/requirements.txt
+fi
+echo "setup: ready"
