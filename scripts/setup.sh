@@ -6,9 +6,9 @@ cd "$(dirname "$0")/.."
 
 packages=(
   build-essential cmake ninja-build ccache git pkg-config
-  libfmt-dev libprotozero-dev libhwy-dev libcli11-dev nlohmann-json3-dev
+  libfmt-dev libprotozero-dev libcli11-dev nlohmann-json3-dev
   zlib1g-dev libpng-dev libjpeg-dev
-  libgtest-dev libgmock-dev libbenchmark-dev
+  libgtest-dev libbenchmark-dev
   python3 python3-venv xz-utils
 )
 
