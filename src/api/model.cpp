@@ -1,5 +1,7 @@
 #include "api/model.hpp"
 
+#include <algorithm>
+
 #include "base/mapped_file.hpp"
 #include "cpu/lower.hpp"
 #include "formats/onnx/load.hpp"
@@ -77,7 +79,9 @@ std::shared_ptr<const Program> lower_model(Graph& graph, const ModelOptions& opt
     for_cpu.channels_last = true;
     simplify(graph, for_cpu);
   }
-  return cpu::lower(graph, options.lower);
+  LowerOptions lower = options.lower;
+  lower.max_tensor_bytes = std::min(lower.max_tensor_bytes, options.limits.max_tensor_bytes);
+  return cpu::lower(graph, lower);
 }
 
 std::vector<Port> graph_inputs(const Graph& graph) {

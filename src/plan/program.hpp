@@ -18,6 +18,9 @@ struct LowerOptions {
   bool exact = false;
   // No fusion and no fast kernels: every node through its reference `eval`.
   bool reference = false;
+  // Of the values that a session places in one block, and of each tensor that a step makes while it
+  // runs; beyond it the run ends with a Memory error.
+  std::int64_t max_tensor_bytes = std::int64_t{16} << 30;
   // Bound shapes kept per session.
   int bind_cache = 8;
 };

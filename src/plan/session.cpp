@@ -11,6 +11,7 @@
 #include "graph/evaluate.hpp"
 #include "plan/binding.hpp"
 #include "plan/eval_step.hpp"
+#include "tensor/limit.hpp"
 
 namespace treadle {
 namespace {
@@ -268,6 +269,7 @@ struct Session::Impl final : StepHost {
 
   void run(std::span<const Value> inputs) {
     const FlushDenormals flush;
+    const TensorLimit limit(program->options.max_tensor_bytes);
     // Symbols that steps bring are solved anew in each run.
     if (has_dynamic) inputs_known = false;
     set_inputs(inputs);
@@ -320,6 +322,7 @@ std::optional<Error> Session::bind(const SymbolValues& symbols) noexcept {
       impl_->views[u(v)].shape = eval(f.shape, impl_->known_symbols);
     }
     impl_->inputs_known = false;
+    const TensorLimit limit(impl_->program->options.max_tensor_bytes);
     impl_->activate(0);
   });
 }

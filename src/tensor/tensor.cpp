@@ -7,12 +7,22 @@
 #include <cstring>
 #include <new>
 
+#include "tensor/limit.hpp"
+
 namespace treadle {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-// Larger buffers are mapped, so that freeing one gives its pages back at once.
+// Larger buffers are mapped, so that freeing one gives its pages back at once; not where
+// AddressSanitizer watches, which sees only the ends of heap blocks.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kMapFrom = ~std::size_t{0};
+#else
 constexpr std::size_t kMapFrom = 256 << 10;
+#endif
+
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 46;
+thread_local std::int64_t limit_bytes = kMaxBytes;
 
 std::shared_ptr<void> allocate(std::size_t bytes) {
   if (bytes >= kMapFrom) {
@@ -31,18 +41,25 @@ std::shared_ptr<void> allocate_strings(std::size_t count) {
   return {strings->data(), [strings](void*) { delete strings; }};
 }
 
-std::size_t checked_bytes(DType dtype, const Shape& shape) {
-  const std::int64_t bytes =
-      checked_mul(shape.elements(), static_cast<std::int64_t>(size_of(dtype)));
-  check(bytes < (std::int64_t{1} << 46), ErrorKind::Memory, "a tensor of {} bytes cannot be allocated",
-        bytes);
+// Of the elements; throws Memory error beyond `limit`.
+std::size_t checked_bytes(DType dtype, const Shape& shape, std::int64_t limit) {
+  const std::size_t unit = dtype == DType::String ? sizeof(std::string) : size_of(dtype);
+  const std::int64_t bytes = checked_mul(shape.elements(), static_cast<std::int64_t>(unit));
+  check(bytes <= limit, ErrorKind::Memory, "a tensor {}{} needs {} bytes, the limit is {}",
+        name_of(dtype), shape.str(), bytes, limit);
   return static_cast<std::size_t>(bytes);
 }
 
 }  // namespace
 
+TensorLimit::TensorLimit(std::int64_t bytes) : before_(limit_bytes) {
+  limit_bytes = std::min(limit_bytes, bytes);
+}
+
+TensorLimit::~TensorLimit() { limit_bytes = before_; }
+
 Tensor::Tensor(DType dtype, const Shape& shape) : dtype_(dtype), shape_(shape) {
-  const std::size_t bytes = checked_bytes(dtype, shape);
+  const std::size_t bytes = checked_bytes(dtype, shape, limit_bytes);
   auto buffer = dtype == DType::String ? allocate_strings(static_cast<std::size_t>(shape.elements()))
                                        : allocate(bytes);
   data_ = buffer.get();
@@ -53,7 +70,7 @@ Tensor::Tensor(DType dtype, const Shape& shape) : dtype_(dtype), shape_(shape) {
 
 Tensor::Tensor(DType dtype, const Shape& shape, const void* data, std::shared_ptr<const void> owner)
     : dtype_(dtype), shape_(shape), data_(const_cast<void*>(data)), owner_(std::move(owner)) {
-  checked_bytes(dtype, shape);
+  checked_bytes(dtype, shape, kMaxBytes);
 }
 
 Tensor Tensor::zeros(DType dtype, const Shape& shape) {
