@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Writes docs/operators.md from the operator tables in src/; with --check only compares.
+
+The list of ONNX operators without an importer needs the onnx package of scripts/requirements.txt;
+without that very version the list in the present file is kept, less what the table has by now.
+"""
+import argparse
+import difflib
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SRC = ROOT / "src"
+DOC = ROOT / "docs" / "operators.md"
+COLUMNS = 4
+
+
+def read(path):
+    return path.read_text(encoding="utf-8")
+
+
+def onnx_table():
+    """(domain, operator) → importer's function."""
+    table = read(SRC / "formats/onnx/table.inc")
+    entries = {}
+    for part in re.findall(r'#include "(.+?)"', table):
+        for domain, op, function in re.findall(r'TREADLE_ONNX\("(.*?)", "(\w+)", (\w+)\)', read(SRC / part)):
+            entries[domain, op] = function
+    return entries
+
+
+def tf_table():
+    """Operators, with macros named TREADLE_TF_… counted for what they expand to."""
+    return re.findall(r"^TREADLE_TF\w*\((\w+), ", read(SRC / "formats/tf/table.inc"), re.M)
+
+
+def first_sentence(comment):
+    text = " ".join(comment)
+    end = re.search(r"(?<=[^.…])\.(?: |$)", text)
+    return text[: end.start()] if end else text
+
+
+def core_operators():
+    """Operator → (header, first sentence of its class's comment)."""
+    found = {}
+    for path in sorted([*SRC.glob("ops/*.hpp"), *SRC.glob("graph/basic_ops.hpp")]):
+        lines = read(path).splitlines()
+        for i, line in enumerate(lines):
+            kind = re.search(r"TREADLE_OPERATOR\((\w+)\)", line)
+            if not kind:
+                continue
+            start = next(k for k in range(i, -1, -1) if re.match(r"(class|struct) ", lines[k]))
+            first = start
+            while lines[first - 1].startswith("//"):
+                first -= 1
+            comment = [text.lstrip("/ ") for text in lines[first:start]]
+            found[kind[1]] = (path.relative_to(SRC), first_sentence(comment))
+    return found
+
+
+def cpu_translators():
+    """Operator → its translators, in order."""
+    found = {}
+    for op, function in re.findall(r"TREADLE_CPU\((\w+), (\w+)\)", read(SRC / "cpu/translators.inc")):
+        found.setdefault(op, []).append(function)
+    return found
+
+
+def rewrites():
+    """(rule, kinds, first sentence of its file's comment, layout only?)."""
+    files = {p.stem: read(p) for p in SRC.glob("passes/*.cpp")}
+    for layout, rule, kinds in re.findall(
+        r'^TREADLE_(LAYOUT_)?PASS\((\w+), "(.+?)"\)', read(SRC / "passes/table.inc"), re.M
+    ):
+        home = next((text for text in files.values() if re.search(rf"Patch> {rule}\(", text)), "")
+        comment = []
+        for line in home.splitlines():
+            if not line.startswith("//") or line == "//":
+                break
+            comment.append(line.lstrip("/ "))
+        text = re.sub(r"\. (Leaves|Shortens|Moves|When).*", "", " ".join(comment)).rstrip(".")
+        yield rule, kinds, text, bool(layout)
+
+
+def grid(names):
+    """A list in columns that stays readable as text."""
+    names = sorted(names, key=str.lower)
+    rows = ["| " * COLUMNS + "|", "|---" * COLUMNS + "|"]
+    for i in range(0, len(names), COLUMNS):
+        row = names[i : i + COLUMNS] + [""] * (COLUMNS - len(names[i : i + COLUMNS]))
+        rows.append("| " + " | ".join(row) + " |")
+    return rows
+
+
+def missing_onnx(have, old):
+    """Names that ai.onnx defines (and does not deprecate) and no table entry imports."""
+    pinned = re.search(r"onnx==(\S+)", read(ROOT / "scripts/requirements.txt"))[1]
+    try:
+        import onnx
+    except ImportError:
+        onnx = None
+    if onnx is not None and onnx.__version__ == pinned:
+        names = {}
+        for schema in onnx.defs.get_all_schemas_with_history():
+            if schema.domain == "":
+                latest = names.get(schema.name)
+                if latest is None or schema.since_version > latest.since_version:
+                    names[schema.name] = schema
+        all_names = {n for n, s in names.items() if not s.deprecated}
+    else:
+        section = re.search(r"^### Not imported\n\n.*?\n\n(.*?)\n\n", old, re.M | re.S)
+        all_names = set(re.findall(r"\w+", section[1])) if section else set()
+    return sorted(all_names - {op for domain, op in have if domain == ""})
+
+
+def document(old):
+    onnx_ops, tf, core, cpu = onnx_table(), tf_table(), core_operators(), cpu_translators()
+    unknown = set(cpu) - set(core)
+    if unknown:
+        sys.exit(f"src/cpu/translators.inc names no core operator: {', '.join(sorted(unknown))}")
+    pinned = re.search(r"onnx==(\S+)", read(ROOT / "scripts/requirements.txt"))[1]
+    out = [
+        "# Operators",
+        "",
+        "Written by `scripts/operators_doc.py` from the tables in `src/`; a test compares. Do not edit.",
+        "",
+        "An operator in these lists is imported for every opset from 7 on in which it exists, as far as",
+        "its attributes and types are supported; `treadle check MODEL` tells for a given model. What is",
+        "tested, and what is known not to pass, stands in `tests/onnx_backend/expected.tsv`.",
+        "",
+    ]
+    for domain, title in (("", "ai.onnx"), ("com.microsoft", "com.microsoft")):
+        names = [op for d, op in onnx_ops if d == domain]
+        out += [f"## ONNX: {title} ({len(names)})", "", *grid(names), ""]
+    lost = missing_onnx(onnx_ops, old)
+    out += [
+        "### Not imported",
+        "",
+        f"Of the operators of ai.onnx in onnx {pinned}: {len(lost)}.",
+        "",
+        (", ".join(lost) or "none") + ".",
+        "",
+        f"## TensorFlow ({len(tf)})",
+        "",
+        *grid(tf),
+        "",
+        f"## Core operators ({len(core)})",
+        "",
+        "What the importers make. Each has a reference evaluation; those with a CPU kernel say which",
+        "translator offers it (the first that accepts dtype and rank serves the node, the reference",
+        "evaluation otherwise).",
+        "",
+        "| operator | header | what | CPU translator |",
+        "|---|---|---|---|",
+    ]
+    for name in sorted(core):
+        header, text = core[name]
+        text = text.replace("|", "\\|")
+        out.append(f"| {name} | `{header}` | {text} | {', '.join(cpu.get(name, []))} |")
+    rules = list(rewrites())
+    out += [
+        "",
+        f"## Rewrites ({len(rules) + 1})",
+        "",
+        "In the order in which they are tried on a node. Those marked *layout* run only when lowering",
+        "for a target that wants channels last.",
+        "",
+        "| rule | looks at | what |",
+        "|---|---|---|",
+    ]
+    for rule, kinds, text, layout in rules:
+        kinds = "everything" if kinds == "*" else kinds.replace(" ", ", ")
+        text = text.replace("|", "\\|")
+        out.append(f"| {rule}{' *layout*' if layout else ''} | {kinds} | {text} |")
+    out.append("| common_subexpressions | everything | f(x) and f(x) → one f(x); between rounds |")
+    return "\n".join(out) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="fail when the file is not up to date")
+    args = parser.parse_args()
+    old = read(DOC) if DOC.exists() else ""
+    new = document(old)
+    if not args.check:
+        DOC.parent.mkdir(exist_ok=True)
+        DOC.write_text(new, encoding="utf-8")
+    elif old != new:
+        diff = difflib.unified_diff(old.splitlines(), new.splitlines(), "docs/operators.md", "tables", lineterm="", n=1)
+        print("\n".join(diff))
+        sys.exit("docs/operators.md is not up to date: run scripts/operators_doc.py")
+
+
+if __name__ == "__main__":
+    main()
