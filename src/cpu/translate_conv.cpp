@@ -1,7 +1,10 @@
 // Convolution in f32, channels last, constant weights.
 #include "cpu/translators.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
+#include "base/shape.hpp"
 #include "cpu/epilogue.hpp"
 #include "kernels/conv/conv.hpp"
 #include "ops/conv.hpp"
@@ -60,16 +63,35 @@ kernels::WeightStrides strides_of(ops::WeightLayout l, const ConvDesc& d) {
 
 // Sizes for choosing the algorithm before they are known: every symbol stands for this.
 constexpr std::int64_t kTypicalSize = 320;
+constexpr std::int64_t kLargestGuess = 1 << 12;
 
-Shape typical(const SymShape& shape) {
-  SymbolValues values;
+std::int64_t guess(const Dim& d) {
+  if (d.is_const()) return d.value();
   std::vector<std::string> names;
-  for (const Dim& d : shape) d.collect_symbols(names);
+  d.collect_symbols(names);
+  SymbolValues values;
   for (const auto& n : names) values[n] = kTypicalSize;
-  if (names.empty()) return concrete(shape);
+  try {
+    return std::clamp<std::int64_t>(d.eval(values), 1, kLargestGuess);
+  } catch (const Error&) {
+    return kTypicalSize;
+  }
+}
+
+// The smallest size of spatial axis i that the kernel fits without padding.
+std::int64_t smallest(const ops::Conv& op, const Shape& w, std::size_t i) {
+  const std::int64_t kernel = w[first_kernel_axis(op.weight_layout) + i];
+  return checked_add(checked_mul(op.dilations[i], kernel - 1), 1);
+}
+
+// The input's sizes, guessed where they are not known: the kernel fits a guess.
+Shape typical(const ops::Conv& op, const SymShape& shape, const Shape& w) {
   Shape s;
-  for (const Dim& d : shape) s.push_back(std::max<std::int64_t>(1, d.eval(values)));
+  for (const Dim& d : shape) s.push_back(guess(d));
   if (!shape[0].is_const()) s[0] = 1;
+  for (std::size_t i = 0; i + 2 < shape.size(); ++i) {
+    if (!shape[i + 1].is_const()) s[i + 1] = std::max(s[i + 1], smallest(op, w, i));
+  }
   return s;
 }
 
@@ -98,7 +120,7 @@ class ConvKernel final : public Kernel {
       : op_(op), w_shape_(w.shape()), epilogue_(std::move(epilogue)) {
     options_.exact = options.exact;
     options_.threads = options.threads;
-    const ConvDesc d = describe(op, typical(x.shape), w_shape_);
+    const ConvDesc d = describe(op, typical(op, x.shape, w_shape_), w_shape_);
     weights_ = kernels::pack_conv_weights(d, static_cast<const float*>(w.data()), strides_of(op.weight_layout, d), options_);
     packed_ = kernels::make_conv(d, weights_, options_)->packed_bytes();
   }

@@ -37,6 +37,11 @@ bool counts_from_end(const Dim& d) {
   return below_zero_at(d, 1) && below_zero_at(d, 1000);
 }
 
+// Bounds beyond any size mean the end (or the start) of the axis; far ones would overflow.
+Dim within_reach(const Dim& d) {
+  return d.is_const() ? Dim(std::clamp(d.value(), kFarStart, kFarEnd)) : d;
+}
+
 // a <= b for every value of the symbols, as far as their difference shows.
 bool at_most(const Dim& a, const Dim& b) {
   const Dim gap = b - a;
@@ -114,7 +119,9 @@ SliceBounds slice_bounds(const Dim& size, const Dim& start, const Dim& end, std:
     const ConcreteSlice s = slice_bounds(size.value(), start.value(), end.value(), step);
     return {s.start, s.length};
   }
-  return step > 0 ? forward(size, start, end, step) : backward(size, start, end, step);
+  const Dim first = within_reach(start);
+  const Dim last = within_reach(end);
+  return step > 0 ? forward(size, first, last, step) : backward(size, first, last, step);
 }
 
 }  // namespace treadle::ops

@@ -1,5 +1,8 @@
 #include "formats/onnx/context.hpp"
 
+#include <optional>
+#include <utility>
+
 #include "base/error.hpp"
 
 namespace treadle::onnx {
@@ -135,6 +138,24 @@ std::string_view ImportContext::graph_attr(std::string_view attr) const {
 
 Body ImportContext::body(std::string_view attr, std::span<const Fact> formal) {
   return import_.body(scope_, proto_, name_ + "." + std::string(attr), graph_attr(attr), formal);
+}
+
+std::optional<Body> ImportContext::try_body(std::string_view attr, std::span<const Fact> formal,
+                                            std::optional<Error>& why) {
+  const bool before = std::exchange(import_.keep_going_, false);
+  std::optional<Body> result;
+  try {
+    result = body(attr, formal);
+  } catch (const Error& e) {
+    import_.keep_going_ = before;
+    if (e.kind() != ErrorKind::Shape) throw;
+    why = e;
+  } catch (...) {
+    import_.keep_going_ = before;
+    throw;
+  }
+  import_.keep_going_ = before;
+  return result;
 }
 
 std::vector<ValueId> ImportContext::inline_body(std::string_view attr,

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "graph/graph.hpp"
 #include "ops/build.hpp"
 
@@ -103,6 +104,9 @@ class NodeContext {
   // Imports a graph attribute; `formal` are facts of its declared inputs (used in place of what the
   // file declares where they say more).
   virtual Body body(std::string_view attr, std::span<const Fact> formal) = 0;
+  // The same; a Shape error does not leave it but goes to `why`, and there is no body.
+  virtual std::optional<Body> try_body(std::string_view attr, std::span<const Fact> formal,
+                                       std::optional<Error>& why) = 0;
   // Imports a graph attribute into graph() itself, on the given inputs; returns its outputs.
   virtual std::vector<ValueId> inline_body(std::string_view attr, std::span<const ValueId> inputs) = 0;
   // The number of inputs and outputs that a graph attribute declares.

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "formats/onnx/importer.hpp"
 #include "ops/build.hpp"
+#include "ops/failure.hpp"
 #include "ops/unify.hpp"
 
 namespace treadle::onnx {
@@ -45,6 +46,28 @@ std::vector<ValueId> join_captures(const Graph& outer, Body& a, Body& b) {
     body->graph->inputs() = std::move(inputs);
   }
   return all;
+}
+
+// Both branches of an If. One that does not fit the sizes at hand (it is written for others) gives
+// what the other one does, and fails when it is taken. Throws when neither fits.
+std::pair<Body, Body> both_branches(NodeContext& c) {
+  std::optional<Error> why;
+  auto a = c.try_body("then_branch", {}, why);
+  std::optional<Error> why_not;
+  auto b = c.try_body("else_branch", {}, why_not);
+  if (!a && !b) throw *why;
+  const auto failing = [](const Graph& other, const Error& error) {
+    std::vector<Fact> facts;
+    for (ValueId v : other.outputs()) facts.push_back(ops::type_only(other.fact(v)));
+    Body body{std::make_shared<Graph>(), {}};
+    body.graph->limits = other.limits;
+    auto outputs = body.graph->add("unfit", make_op<ops::Failure>(error, std::move(facts)), {});
+    body.graph->set_outputs(std::move(outputs), other.output_names());
+    return body;
+  };
+  if (!a) a = failing(*b->graph, *why);
+  if (!b) b = failing(*a->graph, *why_not);
+  return {*std::move(a), *std::move(b)};
 }
 
 // Loop-carried values whose type the body changes are widened until one type fits all iterations.
@@ -182,8 +205,7 @@ std::vector<ValueId> import_if(NodeContext& c) {
   if (const auto known = known_truth(f)) {
     return c.inline_body(*known ? "then_branch" : "else_branch", {});
   }
-  Body then_body = c.body("then_branch", {});
-  Body else_body = c.body("else_branch", {});
+  auto [then_body, else_body] = both_branches(c);
   const Graph& a = *then_body.graph;
   const Graph& b = *else_body.graph;
   check(a.outputs().size() == b.outputs().size(), ErrorKind::Parse,
