@@ -60,8 +60,9 @@ class BoundRecurrent final : public BoundKernel {
     states_ = checked_mul(batch_, w.hidden);
     const auto directions = static_cast<std::int64_t>(weights_->directions.size());
     for (std::size_t i = 5; i < ctx.in.size() && i < 7; ++i) {
+      if (!ctx.in[i]) continue;
       const Shape want{directions, batch_, w.hidden};
-      check(!ctx.in[i] || ctx.in[i]->shape == want, ErrorKind::Shape,
+      check(ctx.in[i]->shape == want, ErrorKind::Shape,
             "input {} has shape {}, expected {}", i, ctx.in[i]->shape.str(), want.str());
     }
     bytes_ = kernels::recurrent_workspace_bytes(w, time_, batch_, ctx.threads);
