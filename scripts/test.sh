@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Builds and runs the tests.
+#   test.sh full    release, then AddressSanitizer + UndefinedBehaviorSanitizer, then ThreadSanitizer
+#   test.sh quick   the release build only
+# The last lines say how many models ran and "N passed, N failed, N skipped"; the exit code is 1 when
+# anything failed. Models beyond those of tests/models come from $TREADLE_MODELS (../shared/models).
+set -uo pipefail
+cd "$(dirname "$0")/.."
+mode=${1:-full}
+case $mode in
+  quick | full) ;;
+  *) echo "usage: $0 quick|full" >&2; exit 2 ;;
+esac
+
+jobs=${JOBS:-$(nproc)}
+passed=0 failed=0 skipped=0
+failures=()
+mkdir -p build
+
+stage() { printf '== %s (%d min %02d s)\n' "$1" $((SECONDS / 60)) $((SECONDS % 60)); }
+
+# build PRESET TARGET...: false, counted as one failure, when it does not build.
+build() {
+  local preset=$1 log=build/test-$1-build.log
+  shift
+  stage "build $preset"
+  if ! { cmake --preset "$preset" && ninja -C "build/$preset" -j"$jobs" "$@"; } >"$log" 2>&1; then
+    grep -E -A3 'error|FAILED' "$log" | head -40
+    echo "building $preset failed; the whole log is $log"
+    failed=$((failed + 1))
+    failures+=("build of $preset")
+    return 1
+  fi
+}
+
+# check PRESET CTEST-ARGUMENT...
+check() {
+  local preset=$1 report=$PWD/build/test-$1.xml
+  shift
+  stage "test $preset"
+  rm -f "$report"
+  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j"$jobs" \
+    --output-junit "$report" "$@"
+  if [[ ! -s $report ]]; then
+    failed=$((failed + 1))
+    failures+=("$preset: no report of tests")
+    return
+  fi
+  # ctest puts each attribute of <testsuite> on a line of its own.
+  local head total bad missed
+  head=$(tr '\n' ' ' <"$report" | grep -o '<testsuite [^>]*>' | head -1)
+  number() { sed -E "s/.*[[:space:]]$1=\"([0-9]+)\".*/\1/" <<<"$head"; }
+  total=$(number tests) bad=$(number failures) missed=$(($(number skipped) + $(number disabled)))
+  passed=$((passed + total - bad - missed))
+  failed=$((failed + bad))
+  skipped=$((skipped + missed))
+  while read -r name; do failures+=("$preset: $name"); done < <(
+    grep -o '<testcase name="[^"]*"[^>]*status="fail"' "$report" | sed -E 's/.*name="([^"]*)".*/\1/')
+}
+
+build release all && check release
+
+if [[ $mode == full ]]; then
+  export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:strict_string_checks=1
+  export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+  build asan suite && check asan -LE full
+  build tsan threads_test && check tsan -R '^threads$'
+fi
+
+stage "done"
+grep -h '^models:' build/release/Testing/Temporary/LastTest.log 2>/dev/null
+for f in "${failures[@]+"${failures[@]}"}"; do echo "failed: $f"; done
+echo "$passed passed, $failed failed, $skipped skipped"
+[[ $failed -eq 0 && $passed -gt 0 ]]

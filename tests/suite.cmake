@@ -1,0 +1,48 @@
+# Tests over the whole: damaged models, threads, the rules of the source tree, real models.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# Nothing but errors with context and valid runs, on messages and on damaged models.
+file(GLOB hostile_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/hostile/*.cpp)
+add_executable(hostile ${hostile_sources})
+target_link_libraries(hostile PRIVATE treadle_internal)
+add_test(NAME hostile COMMAND hostile --mutations 2400 --extra 600
+  --keep ${PROJECT_BINARY_DIR}/hostile_failures
+  ${CMAKE_CURRENT_SOURCE_DIR}/models ${PROJECT_SOURCE_DIR}/../shared/models)
+set_tests_properties(hostile PROPERTIES TIMEOUT 1500)
+
+foreach(name threads hostile_messages)
+  add_executable(${name}_test ${name}_test.cpp)
+  target_link_libraries(${name}_test PRIVATE treadle_internal GTest::gtest_main)
+  target_include_directories(${name}_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  add_test(NAME ${name} COMMAND ${name}_test)
+endforeach()
+
+# The objects of sanitizer builds hold what the sanitizers put there.
+if(TREADLE_SANITIZE)
+  set(committed_only --committed-only)
+  add_test(NAME structure COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/structure/check.py)
+else()
+  add_test(NAME structure COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/structure/check.py
+    --build ${PROJECT_BINARY_DIR})
+endif()
+
+if(TARGET treadle_command)
+  add_test(NAME models COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/models/run.py
+    --treadle $<TARGET_FILE:treadle_command> ${committed_only})
+  set_tests_properties(models PROPERTIES TIMEOUT 1500)
+endif()
+
+# What scripts/test.sh builds under sanitizers: everything but micro-benchmarks and examples.
+set(suite_targets hostile threads_test hostile_messages_test)
+get_property(all_targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
+foreach(target IN LISTS all_targets)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    list(APPEND suite_targets ${target})
+  endif()
+endforeach()
+if(TARGET treadle_command)
+  list(APPEND suite_targets treadle_command)
+endif()
+list(REMOVE_DUPLICATES suite_targets)
+add_custom_target(suite DEPENDS ${suite_targets})
