@@ -81,7 +81,7 @@ std::shared_ptr<const Program> lower_model(Graph& graph, const ModelOptions& opt
   }
   LowerOptions lower = options.lower;
   lower.max_tensor_bytes = std::min(lower.max_tensor_bytes, options.limits.max_tensor_bytes);
-  return cpu::lower(graph, lower);
+  return cpu::lower(std::move(graph), lower);
 }
 
 std::vector<Port> graph_inputs(const Graph& graph) {

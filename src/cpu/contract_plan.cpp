@@ -7,7 +7,9 @@
 namespace treadle::cpu {
 namespace {
 
-bool has(const std::string& s, char c) { return s.find(c) != std::string::npos; }
+bool has(const std::string& s, char c) {
+  return s.find(c) != std::string::npos;
+}
 
 std::ptrdiff_t stride_of(const std::string& letters, const Shape& shape, char letter) {
   const auto at = letters.find(letter);
@@ -25,7 +27,8 @@ void merge(std::vector<LoopDim>& dims) {
   for (std::size_t i = 0; i + 1 < dims.size();) {
     const LoopDim& outer = dims[i];
     const LoopDim& inner = dims[i + 1];
-    if (outer.a == inner.a * inner.size && outer.b == inner.b * inner.size && outer.c == inner.c * inner.size) {
+    if (outer.a == inner.a * inner.size && outer.b == inner.b * inner.size &&
+        outer.c == inner.c * inner.size) {
       dims[i + 1].size *= outer.size;
       dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(i));
     } else {
@@ -62,7 +65,8 @@ bool is_gemm(const ops::Contract& op) {
   return a.find(summed) != std::string::npos && b.find(summed) != std::string::npos;
 }
 
-ContractPlan plan_contract(const ops::Contract& op, const Shape& a, const Shape& b, const Shape& c) {
+ContractPlan plan_contract(const ops::Contract& op, const Shape& a, const Shape& b,
+                           const Shape& c) {
   ContractPlan plan;
   // The operand that holds the output's last letter is B, so that C's columns are contiguous.
   plan.swapped = has(op.inputs[0], op.output.back());
@@ -72,8 +76,8 @@ ContractPlan plan_contract(const ops::Contract& op, const Shape& a, const Shape&
   const Shape& sb = plan.swapped ? a : b;
   std::vector<LoopDim> rows, columns, summed;
   for (char letter : op.output) {
-    LoopDim d{size_of_letter(op.output, c, letter), stride_of(la, sa, letter), stride_of(lb, sb, letter),
-              stride_of(op.output, c, letter)};
+    LoopDim d{size_of_letter(op.output, c, letter), stride_of(la, sa, letter),
+              stride_of(lb, sb, letter), stride_of(op.output, c, letter)};
     if (letter == op.output.back()) {
       d.c = 1;
       columns.push_back(d);
@@ -104,8 +108,8 @@ ContractPlan plan_contract(const ops::Contract& op, const Shape& a, const Shape&
   plan.loops.insert(plan.loops.end(), columns.begin(), columns.end());
   plan.m = take_largest(rows);
   plan.loops.insert(plan.loops.end(), rows.begin(), rows.end());
-  check(summed.size() <= 1, ErrorKind::Unsupported, "a summed axis broadcasts in {},{}→{}", op.inputs[0],
-        op.inputs[1], op.output);
+  check(summed.size() <= 1, ErrorKind::Unsupported, "a summed axis broadcasts in {},{}→{}",
+        op.inputs[0], op.inputs[1], op.output);
   if (!summed.empty()) plan.k = summed[0];
   return plan;
 }

@@ -10,7 +10,8 @@
 namespace treadle::cpu {
 
 // True when every size of the contraction leads to matrix products: two operands, the last output
-// letter stands in one of them only, and the summed letters stand in both, side by side in one order.
+// letter stands in one of them only, and the summed letters stand in both, side by side in one
+// order.
 bool is_gemm(const ops::Contract& op);
 
 // One dimension of a loop around the products, or of the products themselves.

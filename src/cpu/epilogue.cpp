@@ -10,11 +10,12 @@ OwnedEpilogue::OwnedEpilogue(const FusedEpilogue* fused, const Tensor* own_bias)
   if (fused->bias) {
     const auto more = fused->bias->span<float>();
     if (bias.empty()) bias.assign(more.size(), 0.0f);
-    check(bias.size() == more.size(), ErrorKind::Internal, "fused biases of {} and {} elements", bias.size(),
-          more.size());
+    check(bias.size() == more.size(), ErrorKind::Internal, "fused biases of {} and {} elements",
+          bias.size(), more.size());
     for (std::size_t i = 0; i < more.size(); ++i) bias[i] += more[i];
   }
-  if (fused->slope) slope.assign(fused->slope->span<float>().begin(), fused->slope->span<float>().end());
+  if (fused->slope)
+    slope.assign(fused->slope->span<float>().begin(), fused->slope->span<float>().end());
   residual = fused->residual.present();
   residual_before_act = fused->residual_before_act;
   act = fused->act;

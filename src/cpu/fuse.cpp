@@ -18,13 +18,16 @@ using kernels::Act;
 // A producer whose kernel takes an epilogue over its last axis.
 bool takes_epilogue(const Graph& g, const Node& n) {
   if (n.outputs[0].fact.dtype != DType::F32 || n.outputs[0].fact.rank() < 1) return false;
-  if (const auto* conv = n.op->as<ops::Conv>()) {
+  const auto constant_weights = [&](ops::Layout layout) {
     const int rank = n.outputs[0].fact.rank();
-    const bool constant_bias = n.inputs.size() < 3 || !n.inputs[2].present() || g.fact(n.inputs[2]).value;
-    return conv->layout == ops::Layout::ChannelsLast && rank >= 3 && rank <= 5 &&
-           g.fact(n.inputs[0]).shape.back().is_const() &&
-           g.fact(n.inputs[1]).value && constant_bias;
-  }
+    const bool constant_bias =
+        n.inputs.size() < 3 || !n.inputs[2].present() || g.fact(n.inputs[2]).value;
+    return layout == ops::Layout::ChannelsLast && rank >= 3 && rank <= 5 &&
+           g.fact(n.inputs[0]).shape.back().is_const() && g.fact(n.inputs[1]).value &&
+           constant_bias;
+  };
+  if (const auto* conv = n.op->as<ops::Conv>()) return constant_weights(conv->layout);
+  if (const auto* conv = n.op->as<ops::ConvTranspose>()) return constant_weights(conv->layout);
   if (const auto* contract = n.op->as<ops::Contract>()) return is_gemm(*contract);
   return false;
 }
@@ -38,18 +41,30 @@ bool absorb_unary(const ops::Unary& u, FusedEpilogue& e) {
     return true;
   };
   switch (u.fn) {
-    case ops::UnaryFn::Relu: return set(Act::Relu);
-    case ops::UnaryFn::Clip: return set(Act::Clip, u.a, u.b);
-    case ops::UnaryFn::LeakyRelu: return set(Act::LeakyRelu, u.a);
-    case ops::UnaryFn::Elu: return set(Act::Elu, u.a);
-    case ops::UnaryFn::HardSigmoid: return set(Act::HardSigmoid, u.a, u.b);
-    case ops::UnaryFn::HardSwish: return set(Act::HardSwish, 1.0 / 6.0, 0.5);
-    case ops::UnaryFn::Sigmoid: return set(Act::Sigmoid);
-    case ops::UnaryFn::Silu: return u.a == 1.0 && set(Act::Silu);
-    case ops::UnaryFn::Tanh: return set(Act::Tanh);
-    case ops::UnaryFn::Gelu: return set(Act::Gelu);
-    case ops::UnaryFn::GeluTanh: return set(Act::Gelu, 1);
-    default: return false;
+    case ops::UnaryFn::Relu:
+      return set(Act::Relu);
+    case ops::UnaryFn::Clip:
+      return set(Act::Clip, u.a, u.b);
+    case ops::UnaryFn::LeakyRelu:
+      return set(Act::LeakyRelu, u.a);
+    case ops::UnaryFn::Elu:
+      return set(Act::Elu, u.a);
+    case ops::UnaryFn::HardSigmoid:
+      return set(Act::HardSigmoid, u.a, u.b);
+    case ops::UnaryFn::HardSwish:
+      return set(Act::HardSwish, 1.0 / 6.0, 0.5);
+    case ops::UnaryFn::Sigmoid:
+      return set(Act::Sigmoid);
+    case ops::UnaryFn::Silu:
+      return u.a == 1.0 && set(Act::Silu);
+    case ops::UnaryFn::Tanh:
+      return set(Act::Tanh);
+    case ops::UnaryFn::Gelu:
+      return set(Act::Gelu);
+    case ops::UnaryFn::GeluTanh:
+      return set(Act::Gelu, 1);
+    default:
+      return false;
   }
 }
 
@@ -108,8 +123,9 @@ Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order) {
         taken = absorb_binary(graph, next, value, e);
       }
       if (!taken) break;
-      e.text += " +" + std::string(next.op->as<ops::Binary>() ? name_of(next.op->as<ops::Binary>()->fn)
-                                                              : name_of(next.op->as<ops::Unary>()->fn));
+      e.text +=
+          " +" + std::string(next.op->as<ops::Binary>() ? name_of(next.op->as<ops::Binary>()->fn)
+                                                        : name_of(next.op->as<ops::Unary>()->fn));
       members.push_back(next.id);
       tail = next.id;
       value = {next.id, 0};

@@ -22,12 +22,12 @@ struct FusedEpilogue {
   ValueId result;                 // the value that the fused step makes
 };
 
-// Producers (Conv, ConvTranspose, Contract in f32) to what they absorb; `absorbed` says for each node
-// id whether its work is done elsewhere.
+// Producers (Conv, ConvTranspose, Contract in f32) to what they absorb; `absorbed` says for each
+// node id whether its work is done elsewhere.
 struct Fusions {
-  std::unordered_map<NodeId, FusedEpilogue> of;      // by producer
-  std::unordered_map<NodeId, NodeId> tail;           // last absorbed node → producer
-  std::vector<bool> absorbed;                        // by node id; producers with a tail included
+  std::unordered_map<NodeId, FusedEpilogue> of;  // by producer
+  std::unordered_map<NodeId, NodeId> tail;       // last absorbed node → producer
+  std::vector<bool> absorbed;                    // by node id; producers with a tail included
 };
 Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order);
 

@@ -19,17 +19,19 @@ using SymbolSet = std::set<std::string, std::less<>>;
 KernelPtr copy_kernel() {
   return kernel("copy", [](const BindContext&) {
     return bound([](RunContext& ctx) {
-      if (ctx.in[0]->bytes() != 0) std::memcpy(ctx.out[0]->data, ctx.in[0]->data, ctx.in[0]->bytes());
+      if (ctx.in[0]->bytes() != 0)
+        std::memcpy(ctx.out[0]->data, ctx.in[0]->data, ctx.in[0]->bytes());
     });
   });
 }
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, const LowerOptions& options, SymbolSet known)
-      : graph_(graph), known_(std::move(known)), program_(std::make_shared<Program>()) {
+  Lowering(Graph graph, const LowerOptions& options, SymbolSet known)
+      : graph_(std::move(graph)), known_(std::move(known)), program_(std::make_shared<Program>()) {
     program_->options = options;
-    ids_.resize(graph.node_count());
+    released_ = graph_.add_constant("released", Tensor::scalar<float>(0));
+    ids_.resize(graph_.node_count());
   }
 
   std::shared_ptr<const Program> run() {
@@ -80,7 +82,8 @@ class Lowering {
   bool shape_known(const Fact& f) const {
     std::vector<std::string> names;
     for (const Dim& d : f.shape) d.collect_symbols(names);
-    return std::all_of(names.begin(), names.end(), [&](const auto& n) { return known_.contains(n); });
+    return std::all_of(names.begin(), names.end(),
+                       [&](const auto& n) { return known_.contains(n); });
   }
 
   void lower(const Node& n) {
@@ -90,10 +93,12 @@ class Lowering {
       return;
     }
     if (fusions_.absorbed[n.id]) {
-      if (auto it = fusions_.tail.find(n.id); it != fusions_.tail.end()) add_step(graph_.node(it->second));
+      if (auto it = fusions_.tail.find(n.id); it != fusions_.tail.end())
+        add_step(graph_.node(it->second));
       return;
     }
-    const bool view = n.op->as<ops::Reshape>() || n.op->as<ops::Squeeze>() || n.op->as<ops::Unsqueeze>();
+    const bool view =
+        n.op->as<ops::Reshape>() || n.op->as<ops::Squeeze>() || n.op->as<ops::Unsqueeze>();
     const Fact& out = n.outputs[0].fact;
     if (view && !program_->options.reference && out.dtype != DType::String && shape_known(out)) {
       const int base = id_of(n.inputs[0]);
@@ -117,7 +122,8 @@ class Lowering {
     }
     Translation t;
     if (!program_->options.reference) t = translate({graph_, n, program_->options, fused});
-    check(t.kernel || !fused, ErrorKind::Internal, "no kernel takes the fused operators{}", step.fused);
+    check(t.kernel || !fused, ErrorKind::Internal, "no kernel takes the fused operators{}",
+          step.fused);
     step.kernel = t.kernel;
     step.inplace = t.inplace;
     if (!t.kernel) {
@@ -130,7 +136,19 @@ class Lowering {
     for (const Output& o : n.outputs) facts.push_back(o.fact);
     step.cost = n.op->cost(graph_.input_facts(n), facts);
     add_results(n, fused, step);
+    if (step.kernel) release_consumed(n, step);
     program_->steps.push_back(std::move(step));
+  }
+
+  // Lets go of constants that the kernel has taken in and nobody else reads.
+  void release_consumed(const Node& n, const Step& step) {
+    for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+      const ValueId v = n.inputs[i];
+      if (!v.present() || !step.kernel->consumes(i) || graph_.use_count(v) != 1) continue;
+      program_->values[static_cast<std::size_t>(step.in[i])].constant = nullptr;
+      graph_.redirect(v, released_);
+      graph_.remove_if_unused(v.node);
+    }
   }
 
   void add_results(const Node& n, const FusedEpilogue* fused, Step& step) {
@@ -143,7 +161,8 @@ class Lowering {
       step.out.push_back(add_value(v, plain ? Storage::Arena : Storage::Owned));
       learned.push_back(f);
     }
-    check(!step.dynamic || !step.kernel, ErrorKind::Internal, "a kernel was given an output of unknown size");
+    check(!step.dynamic || !step.kernel, ErrorKind::Internal,
+          "a kernel was given an output of unknown size");
     for (const Fact& f : learned) learn(f);
   }
 
@@ -180,19 +199,22 @@ class Lowering {
     std::vector<bool> used(program_->values.size(), false);
     for (const Step& s : program_->steps) {
       for (std::size_t i = 0; i < s.in.size(); ++i) {
-        if (s.in[i] >= 0 && !(s.kernel && s.kernel->consumes(i))) used[static_cast<std::size_t>(s.in[i])] = true;
+        if (s.in[i] >= 0 && !(s.kernel && s.kernel->consumes(i)))
+          used[static_cast<std::size_t>(s.in[i])] = true;
       }
     }
     for (int v : program_->outputs) used[static_cast<std::size_t>(v)] = true;
     for (std::size_t v = program_->values.size(); v-- > 0;) {
-      if (used[v] && program_->values[v].alias_of >= 0) used[static_cast<std::size_t>(program_->values[v].alias_of)] = true;
+      if (used[v] && program_->values[v].alias_of >= 0)
+        used[static_cast<std::size_t>(program_->values[v].alias_of)] = true;
     }
     for (std::size_t v = 0; v < program_->values.size(); ++v) {
       if (!used[v]) program_->values[v].constant = nullptr;
     }
   }
 
-  const Graph& graph_;
+  Graph graph_;
+  ValueId released_;  // stands in the graph for constants that were let go
   SymbolSet known_;
   std::shared_ptr<Program> program_;
   std::vector<std::vector<int>> ids_;  // by node, by slot
@@ -201,8 +223,8 @@ class Lowering {
 
 }  // namespace
 
-std::shared_ptr<const Program> lower(const Graph& graph, const LowerOptions& options) {
-  return Lowering(graph, options, {}).run();
+std::shared_ptr<const Program> lower(Graph graph, const LowerOptions& options) {
+  return Lowering(std::move(graph), options, {}).run();
 }
 
 }  // namespace treadle::cpu

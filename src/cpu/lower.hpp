@@ -8,7 +8,8 @@
 
 namespace treadle::cpu {
 
-// Lowers a simplified graph. Graph outputs keep their names and layouts.
-std::shared_ptr<const Program> lower(const Graph& graph, const LowerOptions& options);
+// Lowers a simplified graph. Graph outputs keep their names and layouts. A constant that a kernel
+// has packed is let go at once: move the graph in, so that weights are not in memory twice.
+std::shared_ptr<const Program> lower(Graph graph, const LowerOptions& options);
 
 }  // namespace treadle::cpu

@@ -52,14 +52,16 @@ std::shared_ptr<const PackedConstant> pack(const ContractPlan& p, const float* b
 
 class BoundContract final : public BoundKernel {
  public:
-  BoundContract(ContractPlan plan, std::shared_ptr<const PackedConstant> packed, const OwnedEpilogue& epilogue,
-                int threads)
+  BoundContract(ContractPlan plan, std::shared_ptr<const PackedConstant> packed,
+                const OwnedEpilogue& epilogue, int threads)
       : plan_(std::move(plan)), packed_(std::move(packed)), epilogue_(epilogue) {
     // A vector over the last axis repeats when other axes were merged into the columns.
     repeat(epilogue_.bias);
     repeat(epilogue_.slope);
-    workspace_ = packed_ ? kernels::gemm_workspace_bytes(packed_args(nullptr, 0, nullptr, nullptr), threads)
-                         : kernels::batched_gemm_workspace_bytes(batch_args(nullptr, nullptr, nullptr, nullptr), threads);
+    workspace_ =
+        packed_ ? kernels::gemm_workspace_bytes(packed_args(nullptr, 0, nullptr, nullptr), threads)
+                : kernels::batched_gemm_workspace_bytes(
+                      batch_args(nullptr, nullptr, nullptr, nullptr), threads);
   }
   std::size_t workspace_bytes() const override { return workspace_; }
   std::string_view variant() const override { return packed_ ? "gemm_packed" : "gemm_batched"; }
@@ -73,25 +75,29 @@ class BoundContract final : public BoundKernel {
     if (packed_) {
       std::size_t step = 0;
       for_each(loops, [&](std::ptrdiff_t oa, std::ptrdiff_t, std::ptrdiff_t oc) {
-        kernels::gemm(packed_args(a + oa, packed_->at[step++], c + oc, residual ? residual + oc : nullptr),
-                      ctx.workspace, ctx.parallel);
+        kernels::gemm(
+            packed_args(a + oa, packed_->at[step++], c + oc, residual ? residual + oc : nullptr),
+            ctx.workspace, ctx.parallel);
       });
       return;
     }
     for_each(loops.first(loops.empty() ? 0 : loops.size() - 1),
              [&](std::ptrdiff_t oa, std::ptrdiff_t ob, std::ptrdiff_t oc) {
-               kernels::batched_gemm(batch_args(a + oa, b + ob, c + oc, residual ? residual + oc : nullptr),
-                                     ctx.workspace, ctx.parallel);
+               kernels::batched_gemm(
+                   batch_args(a + oa, b + ob, c + oc, residual ? residual + oc : nullptr),
+                   ctx.workspace, ctx.parallel);
              });
   }
 
  private:
   void repeat(std::vector<float>& v) const {
     const std::size_t own = v.size();
-    while (own != 0 && v.size() < static_cast<std::size_t>(plan_.n.size)) v.push_back(v[v.size() - own]);
+    while (own != 0 && v.size() < static_cast<std::size_t>(plan_.n.size))
+      v.push_back(v[v.size() - own]);
   }
 
-  kernels::GemmArgs packed_args(const float* a, std::size_t b, float* c, const float* residual) const {
+  kernels::GemmArgs packed_args(const float* a, std::size_t b, float* c,
+                                const float* residual) const {
     kernels::GemmArgs g;
     g.m = plan_.m.size;
     g.n = plan_.n.size;
@@ -106,7 +112,8 @@ class BoundContract final : public BoundKernel {
     return g;
   }
 
-  kernels::BatchedGemmArgs batch_args(const float* a, const float* b, float* c, const float* residual) const {
+  kernels::BatchedGemmArgs batch_args(const float* a, const float* b, float* c,
+                                      const float* residual) const {
     const LoopDim batch = plan_.loops.empty() ? LoopDim{} : plan_.loops.back();
     kernels::BatchedGemmArgs g;
     g.batches = batch.size;
@@ -146,7 +153,8 @@ class ContractKernel final : public Kernel {
     // Known sizes: pack now, so that the constant can be let go.
     if (constant_ >= 0 && is_const(a.shape) && is_const(b.shape)) {
       const Shape sa = concrete(a.shape), sb = concrete(b.shape);
-      packed_ = pack(plan_contract(op_, sa, sb, output_shape(sa, sb)), static_cast<const float*>(second.value->data()));
+      packed_ = pack(plan_contract(op_, sa, sb, output_shape(sa, sb)),
+                     static_cast<const float*>(second.value->data()));
     } else if (constant_ >= 0 && batch_free()) {
       SymShape any = constant_ == 0 ? b.shape : a.shape;
       Shape other;
@@ -156,11 +164,14 @@ class ContractKernel final : public Kernel {
       fix_summed(other, own);
       const Shape& sa = constant_ == 0 ? own : other;
       const Shape& sb = constant_ == 0 ? other : own;
-      packed_ = pack(plan_contract(op_, sa, sb, output_shape(sa, sb)), static_cast<const float*>(second.value->data()));
+      packed_ = pack(plan_contract(op_, sa, sb, output_shape(sa, sb)),
+                     static_cast<const float*>(second.value->data()));
     }
   }
   std::string_view name() const override { return "contract"; }
-  bool consumes(std::size_t i) const override { return packed_ && static_cast<int>(i) == constant_; }
+  bool consumes(std::size_t i) const override {
+    return packed_ && static_cast<int>(i) == constant_;
+  }
   std::size_t packed_bytes() const override { return packed_ ? packed_->data.bytes() : 0; }
 
   std::unique_ptr<BoundKernel> bind(const BindContext& ctx) const override {
@@ -184,7 +195,9 @@ class ContractKernel final : public Kernel {
   // No letter stands in all three: the packed form does not depend on the other operand's sizes.
   bool batch_free() const {
     for (char letter : op_.output) {
-      if (op_.inputs[0].find(letter) != std::string::npos && op_.inputs[1].find(letter) != std::string::npos) return false;
+      if (op_.inputs[0].find(letter) != std::string::npos &&
+          op_.inputs[1].find(letter) != std::string::npos)
+        return false;
     }
     return true;
   }
@@ -208,7 +221,8 @@ class ContractKernel final : public Kernel {
 Translation translate_contract(const TranslateContext& ctx) {
   const auto& op = *ctx.node.op->as<ops::Contract>();
   if (!is_gemm(op) || ctx.in(0).dtype != DType::F32) return {};
-  return {std::make_shared<ContractKernel>(op, ctx.in(0), ctx.in(1), OwnedEpilogue(ctx.fused, nullptr))};
+  return {std::make_shared<ContractKernel>(op, ctx.in(0), ctx.in(1),
+                                           OwnedEpilogue(ctx.fused, nullptr))};
 }
 
 }  // namespace treadle::cpu

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/shape.hpp"
+#include "cpu/conv_desc.hpp"
 #include "cpu/epilogue.hpp"
 #include "kernels/conv/conv.hpp"
 #include "ops/conv.hpp"
@@ -13,17 +14,6 @@ namespace treadle::cpu {
 namespace {
 
 using kernels::ConvDesc;
-
-// The sizes of one spatial axis and its window, in the order depth, height, width.
-struct AxisFields {
-  std::int64_t ConvDesc::*in, ConvDesc::*kernel, ConvDesc::*stride, ConvDesc::*dilation, ConvDesc::*pad,
-      ConvDesc::*out;
-};
-constexpr AxisFields kAxes[3] = {
-    {&ConvDesc::D, &ConvDesc::kD, &ConvDesc::stride_d, &ConvDesc::dilation_d, &ConvDesc::pad_front, &ConvDesc::D_out},
-    {&ConvDesc::H, &ConvDesc::kH, &ConvDesc::stride_h, &ConvDesc::dilation_h, &ConvDesc::pad_top, &ConvDesc::H_out},
-    {&ConvDesc::W, &ConvDesc::kW, &ConvDesc::stride_w, &ConvDesc::dilation_w, &ConvDesc::pad_left, &ConvDesc::W_out},
-};
 
 // Position of spatial axis 0 in the weights.
 std::size_t first_kernel_axis(ops::WeightLayout l) {
@@ -40,9 +30,10 @@ ConvDesc describe(const ops::Conv& op, const Shape& x, const Shape& w) {
   d.group = op.group;
   for (std::size_t i = 0; i < spatial; ++i) {
     const AxisFields& f = kAxes[3 - spatial + i];
-    const auto window = ops::window(x[i + 1], w[k0 + i], op.strides[i], op.dilations[i], op.padding.mode,
-                                    op.padding.before.empty() ? 0 : op.padding.before[i],
-                                    op.padding.after.empty() ? 0 : op.padding.after[i]);
+    const auto window =
+        ops::window(x[i + 1], w[k0 + i], op.strides[i], op.dilations[i], op.padding.mode,
+                    op.padding.before.empty() ? 0 : op.padding.before[i],
+                    op.padding.after.empty() ? 0 : op.padding.after[i]);
     d.*f.in = x[i + 1];
     d.*f.kernel = w[k0 + i];
     d.*f.stride = op.strides[i];
@@ -55,26 +46,12 @@ ConvDesc describe(const ops::Conv& op, const Shape& x, const Shape& w) {
 
 kernels::WeightStrides strides_of(ops::WeightLayout l, const ConvDesc& d) {
   switch (l) {
-    case ops::WeightLayout::HWIO: return kernels::hwio_strides(d);
-    case ops::WeightLayout::OHWI: return kernels::ohwi_strides(d);
-    default: return kernels::oihw_strides(d);
-  }
-}
-
-// Sizes for choosing the algorithm before they are known: every symbol stands for this.
-constexpr std::int64_t kTypicalSize = 320;
-constexpr std::int64_t kLargestGuess = 1 << 12;
-
-std::int64_t guess(const Dim& d) {
-  if (d.is_const()) return d.value();
-  std::vector<std::string> names;
-  d.collect_symbols(names);
-  SymbolValues values;
-  for (const auto& n : names) values[n] = kTypicalSize;
-  try {
-    return std::clamp<std::int64_t>(d.eval(values), 1, kLargestGuess);
-  } catch (const Error&) {
-    return kTypicalSize;
+    case ops::WeightLayout::HWIO:
+      return kernels::hwio_strides(d);
+    case ops::WeightLayout::OHWI:
+      return kernels::ohwi_strides(d);
+    default:
+      return kernels::oihw_strides(d);
   }
 }
 
@@ -103,8 +80,8 @@ class BoundConv final : public BoundKernel {
   void run(RunContext& ctx) override {
     const std::ptrdiff_t stride = ctx.out[0]->shape.back();
     const float* residual = epilogue_.residual ? ctx.in.back()->as<float>() : nullptr;
-    conv_->run(ctx.in[0]->as<float>(), ctx.out[0]->as<float>(), stride, epilogue_.with(residual, stride),
-               ctx.workspace, ctx.parallel);
+    conv_->run(ctx.in[0]->as<float>(), ctx.out[0]->as<float>(), stride,
+               epilogue_.with(residual, stride), ctx.workspace, ctx.parallel);
   }
   std::string_view variant() const override { return conv_->name(); }
 
@@ -116,12 +93,14 @@ class BoundConv final : public BoundKernel {
 
 class ConvKernel final : public Kernel {
  public:
-  ConvKernel(const ops::Conv& op, const Fact& x, const Tensor& w, OwnedEpilogue epilogue, const LowerOptions& options)
+  ConvKernel(const ops::Conv& op, const Fact& x, const Tensor& w, OwnedEpilogue epilogue,
+             const LowerOptions& options)
       : op_(op), w_shape_(w.shape()), epilogue_(std::move(epilogue)) {
     options_.exact = options.exact;
     options_.threads = options.threads;
     const ConvDesc d = describe(op, typical(op, x.shape, w_shape_), w_shape_);
-    weights_ = kernels::pack_conv_weights(d, static_cast<const float*>(w.data()), strides_of(op.weight_layout, d), options_);
+    weights_ = kernels::pack_conv_weights(d, static_cast<const float*>(w.data()),
+                                          strides_of(op.weight_layout, d), options_);
     packed_ = kernels::make_conv(d, weights_, options_)->packed_bytes();
   }
   std::string_view name() const override { return "conv"; }
@@ -130,8 +109,9 @@ class ConvKernel final : public Kernel {
   std::unique_ptr<BoundKernel> bind(const BindContext& ctx) const override {
     auto options = options_;
     options.threads = ctx.threads;
-    return std::make_unique<BoundConv>(kernels::make_conv(describe(op_, ctx.in[0]->shape, w_shape_), weights_, options),
-                                       epilogue_, ctx.threads);
+    return std::make_unique<BoundConv>(
+        kernels::make_conv(describe(op_, ctx.in[0]->shape, w_shape_), weights_, options), epilogue_,
+        ctx.threads);
   }
 
  private:
@@ -148,12 +128,15 @@ class ConvKernel final : public Kernel {
 Translation translate_conv(const TranslateContext& ctx) {
   const auto& op = *ctx.node.op->as<ops::Conv>();
   const int rank = ctx.in(0).rank();
-  if (op.layout != ops::Layout::ChannelsLast || ctx.in(0).dtype != DType::F32 || rank < 3 || rank > 5) return {};
+  if (op.layout != ops::Layout::ChannelsLast || ctx.in(0).dtype != DType::F32 || rank < 3 ||
+      rank > 5)
+    return {};
   const Tensor* w = ctx.constant(1);
   const Tensor* bias = ctx.constant(2);
   if (!w || (ctx.has(2) && !bias)) return {};
   if (!ctx.in(0).shape.back().is_const()) return {};
-  return {std::make_shared<ConvKernel>(op, ctx.in(0), *w, OwnedEpilogue(ctx.fused, bias), ctx.options)};
+  return {
+      std::make_shared<ConvKernel>(op, ctx.in(0), *w, OwnedEpilogue(ctx.fused, bias), ctx.options)};
 }
 
 }  // namespace treadle::cpu

@@ -62,8 +62,8 @@ class BoundRecurrent final : public BoundKernel {
     for (std::size_t i = 5; i < ctx.in.size() && i < 7; ++i) {
       if (!ctx.in[i]) continue;
       const Shape want{directions, batch_, w.hidden};
-      check(ctx.in[i]->shape == want, ErrorKind::Shape,
-            "input {} has shape {}, expected {}", i, ctx.in[i]->shape.str(), want.str());
+      check(ctx.in[i]->shape == want, ErrorKind::Shape, "input {} has shape {}, expected {}", i,
+            ctx.in[i]->shape.str(), want.str());
     }
     bytes_ = kernels::recurrent_workspace_bytes(w, time_, batch_, ctx.threads);
   }

@@ -6,11 +6,17 @@ namespace treadle {
 
 void Source::visit(ParamVisitor&) const {}
 
-std::vector<Fact> Source::infer(InputFacts) const { return {fact_}; }
+std::vector<Fact> Source::infer(InputFacts) const {
+  return {fact_};
+}
 
-void Source::eval(EvalContext&) const { fail(ErrorKind::Internal, "a graph input is not evaluated"); }
+void Source::eval(EvalContext&) const {
+  fail(ErrorKind::Internal, "a graph input is not evaluated");
+}
 
-void Constant::visit(ParamVisitor& v) const { v.param("value", *value_); }
+void Constant::visit(ParamVisitor& v) const {
+  v.param("value", *value_);
+}
 
 std::vector<Fact> Constant::infer(InputFacts) const {
   Fact f = Fact::tensor(value_->dtype(), to_sym(value_->shape()));
@@ -18,6 +24,8 @@ std::vector<Fact> Constant::infer(InputFacts) const {
   return {f};
 }
 
-void Constant::eval(EvalContext& ctx) const { ctx.set_output(0, *value_); }
+void Constant::eval(EvalContext& ctx) const {
+  ctx.set_output(0, *value_);
+}
 
 }  // namespace treadle

@@ -37,15 +37,21 @@ std::int64_t floor_div_i(std::int64_t a, std::int64_t b) {
 
 std::int64_t apply(AtomKind kind, std::int64_t a, std::int64_t b) {
   switch (kind) {
-    case AtomKind::FloorDiv: return floor_div_i(a, b);
-    case AtomKind::CeilDiv: return -floor_div_i(checked_mul(a, -1), b);
-    case AtomKind::Mod: return a - floor_div_i(a, b) * b;
-    case AtomKind::Min: return std::min(a, b);
-    case AtomKind::Max: return std::max(a, b);
+    case AtomKind::FloorDiv:
+      return floor_div_i(a, b);
+    case AtomKind::CeilDiv:
+      return -floor_div_i(checked_mul(a, -1), b);
+    case AtomKind::Mod:
+      return a - floor_div_i(a, b) * b;
+    case AtomKind::Min:
+      return std::min(a, b);
+    case AtomKind::Max:
+      return std::max(a, b);
     case AtomKind::Broadcast:
       check(a == b || a == 1 || b == 1, ErrorKind::Shape, "sizes {} and {} do not broadcast", a, b);
       return a == 1 ? b : a;
-    case AtomKind::Symbol: break;
+    case AtomKind::Symbol:
+      break;
   }
   fail(ErrorKind::Internal, "symbol evaluated as an operation");
 }
@@ -74,7 +80,8 @@ struct DimAccess {
   }
 
   static Dim make(std::vector<Term> terms) {
-    std::sort(terms.begin(), terms.end(), [](const Term& x, const Term& y) { return x.key < y.key; });
+    std::sort(terms.begin(), terms.end(),
+              [](const Term& x, const Term& y) { return x.key < y.key; });
     std::vector<Term> merged;
     for (auto& t : terms) {
       if (!merged.empty() && merged.back().key == t.key) {
@@ -130,13 +137,17 @@ struct DimAccess {
         s += std::to_string(c);
         return;
       }
-      if (c == -1) s += '-';
-      else if (c != 1) s += std::to_string(c) + "*";
+      if (c == -1)
+        s += '-';
+      else if (c != 1)
+        s += std::to_string(c) + "*";
       s += t.key;
     };
     // The constant, which sorts first, is printed last.
-    for (const auto& t : terms) if (!t.factors.empty()) add(t);
-    for (const auto& t : terms) if (t.factors.empty()) add(t);
+    for (const auto& t : terms)
+      if (!t.factors.empty()) add(t);
+    for (const auto& t : terms)
+      if (t.factors.empty()) add(t);
     return s;
   }
 
@@ -156,13 +167,20 @@ std::int64_t eval_atom(const Atom& a, const SymbolValues& symbols) {
 
 Dim rebuild(AtomKind kind, const Dim& a, const Dim& b) {
   switch (kind) {
-    case AtomKind::FloorDiv: return floor_div(a, b);
-    case AtomKind::CeilDiv: return ceil_div(a, b);
-    case AtomKind::Mod: return mod(a, b);
-    case AtomKind::Min: return min(a, b);
-    case AtomKind::Max: return max(a, b);
-    case AtomKind::Broadcast: return broadcast(a, b);
-    case AtomKind::Symbol: break;
+    case AtomKind::FloorDiv:
+      return floor_div(a, b);
+    case AtomKind::CeilDiv:
+      return ceil_div(a, b);
+    case AtomKind::Mod:
+      return mod(a, b);
+    case AtomKind::Min:
+      return min(a, b);
+    case AtomKind::Max:
+      return max(a, b);
+    case AtomKind::Broadcast:
+      return broadcast(a, b);
+    case AtomKind::Symbol:
+      break;
   }
   fail(ErrorKind::Internal, "symbol rebuilt as an operation");
 }
@@ -174,7 +192,8 @@ Dim Dim::symbol(std::string_view name) {
   Atom a;
   a.name = name;
   // Names that could be read as an expression are quoted in the canonical text.
-  const bool plain = name.find_first_of("+-*/(),`") == std::string_view::npos && (name[0] < '0' || name[0] > '9');
+  const bool plain =
+      name.find_first_of("+-*/(),`") == std::string_view::npos && (name[0] < '0' || name[0] > '9');
   a.key = plain ? std::string(name) : "`" + std::string(name) + "`";
   return DimAccess::atom(std::move(a));
 }
@@ -236,7 +255,9 @@ void Dim::collect_symbols(std::vector<std::string>& out) const {
   }
 }
 
-std::string Dim::str() const { return expr_ ? expr_->key : std::to_string(value_); }
+std::string Dim::str() const {
+  return expr_ ? expr_->key : std::to_string(value_);
+}
 
 bool Dim::operator==(const Dim& o) const {
   if (!expr_ || !o.expr_) return !expr_ && !o.expr_ && value_ == o.value_;
@@ -256,7 +277,9 @@ Dim operator+(const Dim& a, const Dim& b) {
   return DimAccess::make(std::move(terms));
 }
 
-Dim operator-(const Dim& a, const Dim& b) { return a + Dim(-1) * b; }
+Dim operator-(const Dim& a, const Dim& b) {
+  return a + Dim(-1) * b;
+}
 
 Dim operator*(const Dim& a, const Dim& b) {
   if (a.is_const() && b.is_const()) return Dim(checked_mul(a.value_, b.value_));
@@ -317,11 +340,13 @@ Dim floor_div(const Dim& a, const Dim& b) {
     }
     // Fold the constant into [0, n).
     std::int64_t c = 0;
-    for (const auto& t : rest) if (t.factors.empty()) c = t.coefficient;
+    for (const auto& t : rest)
+      if (t.factors.empty()) c = t.coefficient;
     const std::int64_t k = floor_div_i(c, b.value_);
     if (k != 0) {
       rest.push_back(Term{checked_mul(-k, b.value_), {}, {}});
-      return DimAccess::operation(AtomKind::FloorDiv, DimAccess::make(std::move(rest)), b, "") + Dim(k);
+      return DimAccess::operation(AtomKind::FloorDiv, DimAccess::make(std::move(rest)), b, "") +
+             Dim(k);
     }
   }
   return DimAccess::operation(AtomKind::FloorDiv, a, b, "");
@@ -379,7 +404,9 @@ bool is_const(const SymShape& shape) {
   return std::all_of(shape.begin(), shape.end(), [](const Dim& d) { return d.is_const(); });
 }
 
-SymShape to_sym(const Shape& shape) { return {shape.begin(), shape.end()}; }
+SymShape to_sym(const Shape& shape) {
+  return {shape.begin(), shape.end()};
+}
 
 Shape eval(const SymShape& shape, const SymbolValues& symbols) {
   Shape s;
@@ -391,6 +418,8 @@ Shape eval(const SymShape& shape, const SymbolValues& symbols) {
   return s;
 }
 
-Shape concrete(const SymShape& shape) { return eval(shape, {}); }
+Shape concrete(const SymShape& shape) {
+  return eval(shape, {});
+}
 
 }  // namespace treadle

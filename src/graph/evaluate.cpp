@@ -11,7 +11,8 @@ namespace {
 // Resolves inputs, allocates outputs from the inferred facts, and collects what eval writes.
 class ReferenceContext final : public EvalContext {
  public:
-  ReferenceContext(const Operator& op, std::span<const Value* const> in, const SymbolValues& symbols)
+  ReferenceContext(const Operator& op, std::span<const Value* const> in,
+                   const SymbolValues& symbols)
       : op_(op), in_(in), symbols_(symbols) {
     views_.resize(in.size());
     for (std::size_t i = 0; i < in.size(); ++i) {
@@ -99,7 +100,8 @@ Fact fact_of(const Value& v) {
 }
 
 std::vector<Value> evaluate_with(const Operator& op, const std::vector<Fact>& out,
-                                 std::span<const Value* const> inputs, const SymbolValues& symbols) {
+                                 std::span<const Value* const> inputs,
+                                 const SymbolValues& symbols) {
   ReferenceContext ctx(op, inputs, symbols);
   ctx.prepare(out);
   op.eval(ctx);
@@ -114,14 +116,16 @@ std::vector<Value> evaluate(const Operator& op, std::span<const Value* const> in
   facts.reserve(inputs.size());
   for (const Value* v : inputs) facts.push_back(v ? fact_of(*v) : Fact{});
   std::vector<const Fact*> pointers;
-  for (std::size_t i = 0; i < inputs.size(); ++i) pointers.push_back(inputs[i] ? &facts[i] : nullptr);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    pointers.push_back(inputs[i] ? &facts[i] : nullptr);
   return evaluate_with(op, op.infer(pointers), inputs, symbols);
 }
 
 std::vector<Tensor> evaluate(const Operator& op, const std::vector<Tensor>& inputs) {
   std::vector<Value> values(inputs.begin(), inputs.end());
   std::vector<const Value*> pointers;
-  for (const Value& v : values) pointers.push_back(v.is_tensor() && !v.tensor().defined() ? nullptr : &v);
+  for (const Value& v : values)
+    pointers.push_back(v.is_tensor() && !v.tensor().defined() ? nullptr : &v);
   std::vector<Tensor> out;
   for (Value& v : evaluate(op, pointers)) out.push_back(v.tensor());
   return out;
@@ -185,21 +189,25 @@ std::vector<Value> evaluate(const Graph& graph, std::vector<Value> inputs, Symbo
     in_context([&] { return describe(n); },
                [&] {
                  std::vector<const Value*> in;
-                 for (ValueId v : n.inputs) in.push_back(v.present() ? &values[v.node][v.slot] : nullptr);
+                 for (ValueId v : n.inputs)
+                   in.push_back(v.present() ? &values[v.node][v.slot] : nullptr);
                  std::vector<Fact> facts;
                  for (const Output& o : n.outputs) facts.push_back(o.fact);
                  values[n.id] = evaluate_with(*n.op, facts, in, symbols);
                  for (std::size_t k = 0; k < facts.size(); ++k) {
-                   if (facts[k].kind != Fact::Kind::Tensor || !values[n.id][k].is_tensor()) continue;
+                   if (facts[k].kind != Fact::Kind::Tensor || !values[n.id][k].is_tensor())
+                     continue;
                    const Tensor& t = values[n.id][k].tensor();
                    if (t.defined()) {
-                     solve_symbols(facts[k], t.dtype(), t.shape(), "output " + std::to_string(k), symbols);
+                     solve_symbols(facts[k], t.dtype(), t.shape(), "output " + std::to_string(k),
+                                   symbols);
                    }
                  }
                });
     if (observer) observer(n, values[n.id]);
     for (ValueId v : n.inputs) {
-      if (v.present() && last_use[v.node] == at && !graph.node(v.node).op->as<Source>()) values[v.node].clear();
+      if (v.present() && last_use[v.node] == at && !graph.node(v.node).op->as<Source>())
+        values[v.node].clear();
     }
   }
   std::vector<Value> out;

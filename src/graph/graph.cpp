@@ -75,7 +75,8 @@ std::vector<ValueId> Graph::add(std::string name, OperatorPtr op, std::vector<Va
   try {
     facts = n.op->infer(input_facts(n));
     for (const Fact& f : facts) {
-      check(f.rank() <= kMaxRank, ErrorKind::Shape, "output has rank {}, the limit is {}", f.rank(), kMaxRank);
+      check(f.rank() <= kMaxRank, ErrorKind::Shape, "output has rank {}, the limit is {}", f.rank(),
+            kMaxRank);
       if (f.kind == Fact::Kind::Tensor && is_const(f.shape)) {
         const std::int64_t bytes =
             checked_mul(concrete(f.shape).elements(), static_cast<std::int64_t>(size_of(f.dtype)));
@@ -94,8 +95,10 @@ std::vector<ValueId> Graph::add(std::string name, OperatorPtr op, std::vector<Va
   for (std::size_t k = 0; k < facts.size(); ++k) {
     Output& o = n.outputs[k];
     o.fact = std::move(facts[k]);
-    if (k < output_names.size() && !output_names[k].empty()) o.name = std::move(output_names[k]);
-    else o.name = k == 0 ? n.name : n.name + ":" + std::to_string(k);
+    if (k < output_names.size() && !output_names[k].empty())
+      o.name = std::move(output_names[k]);
+    else
+      o.name = k == 0 ? n.name : n.name + ":" + std::to_string(k);
     values.push_back({id, static_cast<std::uint32_t>(k)});
   }
   for (std::uint32_t i = 0; i < n.inputs.size(); ++i) link(n, i);
@@ -130,7 +133,8 @@ void Graph::fold(Node& n) {
     if (is_const(o.fact.shape) && concrete(o.fact.shape).elements() > kEager) return;
   }
   std::vector<const Value*> inputs;
-  for (std::size_t i = 0; i < values.size(); ++i) inputs.push_back(n.inputs[i].present() ? &values[i] : nullptr);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    inputs.push_back(n.inputs[i].present() ? &values[i] : nullptr);
   std::vector<Value> results;
   try {
     results = evaluate(*n.op, inputs);

@@ -16,9 +16,12 @@ const TensorView& EvalContext::in(std::size_t i) const {
 
 void Operator::visit(ParamVisitor&) const {}
 
-Cost Operator::cost(InputFacts, std::span<const Fact>) const { return {}; }
+Cost Operator::cost(InputFacts, std::span<const Fact>) const {
+  return {};
+}
 
-std::optional<AxisChange> Operator::change_axes(InputFacts, std::span<const Fact>, const Perm&) const {
+std::optional<AxisChange> Operator::change_axes(InputFacts, std::span<const Fact>,
+                                                const Perm&) const {
   return std::nullopt;
 }
 

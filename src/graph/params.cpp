@@ -22,12 +22,24 @@ void ParamPrinter::add(std::string_view name, std::string value) {
   text_ += value;
 }
 
-void ParamPrinter::param(std::string_view n, std::int64_t v) { add(n, std::to_string(v)); }
-void ParamPrinter::param(std::string_view n, double v) { add(n, fmt::format("{}", v)); }
-void ParamPrinter::param(std::string_view n, bool v) { add(n, v ? "true" : "false"); }
-void ParamPrinter::param(std::string_view n, std::string_view v) { add(n, std::string(v)); }
-void ParamPrinter::param(std::string_view n, DType v) { add(n, std::string(name_of(v))); }
-void ParamPrinter::param(std::string_view n, const Dim& v) { add(n, v.str()); }
+void ParamPrinter::param(std::string_view n, std::int64_t v) {
+  add(n, std::to_string(v));
+}
+void ParamPrinter::param(std::string_view n, double v) {
+  add(n, fmt::format("{}", v));
+}
+void ParamPrinter::param(std::string_view n, bool v) {
+  add(n, v ? "true" : "false");
+}
+void ParamPrinter::param(std::string_view n, std::string_view v) {
+  add(n, std::string(v));
+}
+void ParamPrinter::param(std::string_view n, DType v) {
+  add(n, std::string(name_of(v)));
+}
+void ParamPrinter::param(std::string_view n, const Dim& v) {
+  add(n, v.str());
+}
 void ParamPrinter::param(std::string_view n, const std::vector<std::int64_t>& v) {
   add(n, list(v, [](std::int64_t i) { return std::to_string(i); }));
 }
@@ -37,7 +49,9 @@ void ParamPrinter::param(std::string_view n, const std::vector<double>& v) {
 void ParamPrinter::param(std::string_view n, const std::vector<std::string>& v) {
   add(n, list(v, [](const std::string& s) { return s; }));
 }
-void ParamPrinter::param(std::string_view n, const SymShape& v) { add(n, str(v)); }
+void ParamPrinter::param(std::string_view n, const SymShape& v) {
+  add(n, str(v));
+}
 void ParamPrinter::param(std::string_view n, const Tensor& v) {
   add(n, std::string(name_of(v.dtype())) + v.shape().str());
 }
@@ -51,12 +65,24 @@ void ParamEncoder::text(std::string_view s) {
   raw(s.data(), n);
 }
 
-void ParamEncoder::param(std::string_view, std::int64_t v) { raw(&v, sizeof v); }
-void ParamEncoder::param(std::string_view, double v) { raw(&v, sizeof v); }
-void ParamEncoder::param(std::string_view, bool v) { bytes_ += v ? '1' : '0'; }
-void ParamEncoder::param(std::string_view, std::string_view v) { text(v); }
-void ParamEncoder::param(std::string_view, DType v) { bytes_ += static_cast<char>(v); }
-void ParamEncoder::param(std::string_view, const Dim& v) { text(v.str()); }
+void ParamEncoder::param(std::string_view, std::int64_t v) {
+  raw(&v, sizeof v);
+}
+void ParamEncoder::param(std::string_view, double v) {
+  raw(&v, sizeof v);
+}
+void ParamEncoder::param(std::string_view, bool v) {
+  bytes_ += v ? '1' : '0';
+}
+void ParamEncoder::param(std::string_view, std::string_view v) {
+  text(v);
+}
+void ParamEncoder::param(std::string_view, DType v) {
+  bytes_ += static_cast<char>(v);
+}
+void ParamEncoder::param(std::string_view, const Dim& v) {
+  text(v.str());
+}
 void ParamEncoder::param(std::string_view, const std::vector<std::int64_t>& v) {
   text({reinterpret_cast<const char*>(v.data()), v.size() * sizeof(std::int64_t)});
 }
@@ -67,7 +93,9 @@ void ParamEncoder::param(std::string_view, const std::vector<std::string>& v) {
   for (const auto& s : v) text(s);
   text({});
 }
-void ParamEncoder::param(std::string_view, const SymShape& v) { text(str(v)); }
+void ParamEncoder::param(std::string_view, const SymShape& v) {
+  text(str(v));
+}
 void ParamEncoder::param(std::string_view, const Tensor& v) {
   bytes_ += static_cast<char>(v.dtype());
   text(v.shape().str());

@@ -40,8 +40,10 @@ const Fact& Patch::fact(ValueId v) const {
 class PatchApplier {
  public:
   static void run(Graph& g, Patch patch, std::vector<NodeId>* touched) {
-    check(patch.base_ == g.node_count(), ErrorKind::Internal, "a patch is applied to another graph");
-    for (const auto& [from, to] : patch.replacements_) check_same(g.fact(from), patch.fact(to), g.node(from.node));
+    check(patch.base_ == g.node_count(), ErrorKind::Internal,
+          "a patch is applied to another graph");
+    for (const auto& [from, to] : patch.replacements_)
+      check_same(g.fact(from), patch.fact(to), g.node(from.node));
     std::vector<NodeId> fresh;
     for (auto& n : patch.nodes_) {
       fresh.push_back(g.add(std::move(n.name), std::move(n.op), std::move(n.inputs)).front().node);
@@ -69,8 +71,8 @@ class PatchApplier {
 
  private:
   static void check_same(const Fact& before, const Fact& after, const Node& n) {
-    check(before.same_type(after), ErrorKind::Internal, "{}: a rewrite turned {} into {}", describe(n),
-          before.str(), after.str());
+    check(before.same_type(after), ErrorKind::Internal, "{}: a rewrite turned {} into {}",
+          describe(n), before.str(), after.str());
   }
 };
 

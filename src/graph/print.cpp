@@ -19,8 +19,10 @@ std::string print(const Graph& g) {
       for (std::size_t i = 0; i < n.inputs.size(); ++i) {
         const ValueId v = n.inputs[i];
         if (i) s += ", ";
-        if (!v.present()) s += "-";
-        else s += v.slot ? fmt::format("#{}:{}", v.node, v.slot) : fmt::format("#{}", v.node);
+        if (!v.present())
+          s += "-";
+        else
+          s += v.slot ? fmt::format("#{}:{}", v.node, v.slot) : fmt::format("#{}", v.node);
       }
       s += ")";
     }
@@ -54,7 +56,8 @@ void check_consistent(const Graph& g) {
       }
     }
   }
-  check(live == g.live_nodes(), ErrorKind::Internal, "{} live nodes counted, {} found", g.live_nodes(), live);
+  check(live == g.live_nodes(), ErrorKind::Internal, "{} live nodes counted, {} found",
+        g.live_nodes(), live);
 }
 
 }  // namespace treadle

@@ -28,7 +28,8 @@ void fold_symbolic_moves(const Operator& op, InputFacts in, std::vector<Fact>& o
     }
   }
   if (!any) return;
-  // Each symbolic element is replaced by its number in `table`, moved as an i64, and looked up again.
+  // Each symbolic element is replaced by its number in `table`, moved as an i64, and looked up
+  // again.
   std::vector<Dim> table;
   std::vector<Value> values(in.size());
   std::vector<const Value*> pointers(in.size(), nullptr);

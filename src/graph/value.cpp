@@ -5,9 +5,12 @@ namespace {
 
 const char* name_of(Value::Kind kind) {
   switch (kind) {
-    case Value::Kind::Tensor: return "tensor";
-    case Value::Kind::Sequence: return "sequence";
-    case Value::Kind::Optional: return "optional";
+    case Value::Kind::Tensor:
+      return "tensor";
+    case Value::Kind::Sequence:
+      return "sequence";
+    case Value::Kind::Optional:
+      return "optional";
   }
   return "value";
 }
@@ -30,7 +33,8 @@ Value Value::optional(std::optional<Value> item) {
 }
 
 const Tensor& Value::tensor() const {
-  check(kind_ == Kind::Tensor, ErrorKind::Type, "expected a tensor, got a value of kind {}", name_of(kind_));
+  check(kind_ == Kind::Tensor, ErrorKind::Type, "expected a tensor, got a value of kind {}",
+        name_of(kind_));
   return tensor_;
 }
 

@@ -1,12 +1,17 @@
 // f(constants) → constant. Leaves fewer operators over constants.
 //
 // Not folded: what changes from run to run; DequantizeLinear, which the integer kernels need to
-// see; results larger than the limit (4 times the inputs, or Limits::fold_bytes).
+// see; results larger than the limit (4 times the inputs, or Limits::fold_bytes), but for weights of
+// convolutions and matrix products, which kernels pack and let go.
 #include <algorithm>
 
 #include "graph/basic_ops.hpp"
 #include "graph/evaluate.hpp"
+#include "ops/contract.hpp"
+#include "ops/conv.hpp"
+#include "ops/conv_transpose.hpp"
 #include "ops/quantize.hpp"
+#include "ops/recurrent.hpp"
 #include "passes/match.hpp"
 #include "passes/rule.hpp"
 
@@ -37,6 +42,19 @@ std::optional<std::int64_t> known_bytes(const Graph& g, const Node& n) {
   return bytes;
 }
 
+constexpr std::int64_t kWeightBytes = std::int64_t{512} << 20;
+
+// Whether all uses of the value are as weights, perhaps after elements were moved or scaled.
+bool is_weight(const Graph& g, ValueId v, int depth = 0) {
+  if (g.uses(v).empty() || g.is_output(v) || depth > 4) return false;
+  return std::ranges::all_of(g.uses(v), [&](const Use& u) {
+    const Node& user = g.node(u.node);
+    if (user.op->as<ops::Conv>() || user.op->as<ops::ConvTranspose>() || user.op->as<ops::Recurrent>()) return u.input > 0;
+    if (user.op->as<ops::Contract>()) return true;
+    return user.op->moves_elements() && user.inputs.size() == 1 && is_weight(g, {user.id, 0}, depth + 1);
+  });
+}
+
 bool small_enough(const Graph& g, const Node& n, std::int64_t input_bytes) {
   std::int64_t bytes = 0;
   for (const Output& o : n.outputs) {
@@ -44,7 +62,8 @@ bool small_enough(const Graph& g, const Node& n, std::int64_t input_bytes) {
     bytes = checked_add(bytes, checked_mul(concrete(o.fact.shape).elements(),
                                            static_cast<std::int64_t>(size_of(o.fact.dtype))));
   }
-  return bytes <= std::max(g.limits.fold_bytes, checked_mul(4, input_bytes));
+  if (bytes <= std::max(g.limits.fold_bytes, checked_mul(4, input_bytes))) return true;
+  return bytes <= kWeightBytes && n.outputs.size() == 1 && is_weight(g, {n.id, 0});
 }
 
 }  // namespace

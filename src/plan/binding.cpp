@@ -22,15 +22,17 @@ std::string describe_step(const Program& p, int value) {
 void plan_segment(const Program& p, const Segment& segment, const SymbolValues& symbols,
                   BoundSegment& bound) {
   auto shape_of = [&](int v) {
-    return in_context([&] { return describe_step(p, v); },
-                      [&] { return eval(p.values[static_cast<std::size_t>(v)].fact.shape, symbols); });
+    return in_context(
+        [&] { return describe_step(p, v); },
+        [&] { return eval(p.values[static_cast<std::size_t>(v)].fact.shape, symbols); });
   };
   std::vector<Lifetime> lifetimes;
   std::unordered_map<int, std::size_t> index;  // place → lifetime
   for (int v : segment.arena) {
     const Shape shape = shape_of(v);
-    const auto bytes = checked_mul(shape.elements(),
-                                   static_cast<std::int64_t>(size_of(p.values[static_cast<std::size_t>(v)].fact.dtype)));
+    const auto bytes = checked_mul(
+        shape.elements(),
+        static_cast<std::int64_t>(size_of(p.values[static_cast<std::size_t>(v)].fact.dtype)));
     bound.shapes.push_back({v, shape});
     const int place = p.place[static_cast<std::size_t>(v)];
     const auto [it, added] = index.try_emplace(place, lifetimes.size());

@@ -16,7 +16,7 @@ struct BoundStep {
 };
 
 struct BoundSegment {
-  std::vector<std::int64_t> key;             // values of the program's symbols, -1: unknown
+  std::vector<std::int64_t> key;              // values of the program's symbols, -1: unknown
   std::vector<std::pair<int, Shape>> shapes;  // of the values that this segment places or aliases
   std::vector<std::pair<int, std::int64_t>> offsets;  // of the values in the arena
   std::vector<BoundStep> steps;

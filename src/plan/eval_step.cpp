@@ -7,7 +7,8 @@ namespace {
 
 class StepContext final : public EvalContext {
  public:
-  StepContext(const Step& step, StepHost& host) : step_(step), host_(host), values_(step.in.size()) {}
+  StepContext(const Step& step, StepHost& host)
+      : step_(step), host_(host), values_(step.in.size()) {}
 
   void attach(RunContext& ctx) {
     ctx_ = &ctx;
@@ -25,7 +26,9 @@ class StepContext final : public EvalContext {
     return values_[i];
   }
   TensorView& output(std::size_t i) override { return *ctx_->out[i]; }
-  void set_output(std::size_t i, Value value) override { host_.store(step_.out[i], std::move(value)); }
+  void set_output(std::size_t i, Value value) override {
+    host_.store(step_.out[i], std::move(value));
+  }
   std::vector<Value> run_subgraph(std::size_t which, std::vector<Value> inputs) override {
     return host_.run_subprogram(step_, which, std::move(inputs));
   }

@@ -18,7 +18,8 @@ class StepHost {
   virtual Value value(int id) const = 0;
   // Stores an output that is Owned, or copies into its place when it is planned.
   virtual void store(int id, Value value) = 0;
-  virtual std::vector<Value> run_subprogram(const Step& step, std::size_t which, std::vector<Value> inputs) = 0;
+  virtual std::vector<Value> run_subprogram(const Step& step, std::size_t which,
+                                            std::vector<Value> inputs) = 0;
   virtual const SymbolValues& symbols() const = 0;
 };
 

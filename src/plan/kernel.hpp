@@ -14,8 +14,8 @@
 
 namespace treadle {
 
-// What a kernel knows when shapes are bound. An input's `data` is set for constants only; an omitted
-// input is null.
+// What a kernel knows when shapes are bound. An input's `data` is set for constants only; an
+// omitted input is null.
 struct BindContext {
   std::span<const TensorView* const> in;
   std::span<const TensorView* const> out;
@@ -42,7 +42,8 @@ class BoundKernel {
   virtual std::string_view variant() const { return {}; }
 };
 
-// Immutable and shared by all sessions. Holds what does not depend on shapes, such as packed weights.
+// Immutable and shared by all sessions. Holds what does not depend on shapes, such as packed
+// weights.
 class Kernel {
  public:
   virtual ~Kernel() = default;

@@ -20,7 +20,8 @@ class Gaps {
     }
     if (best == gaps_.end()) {
       // Grow the gap at the end, when there is one, rather than leave it unused.
-      if (!gaps_.empty() && std::prev(gaps_.end())->first + std::prev(gaps_.end())->second == end_) {
+      if (!gaps_.empty() &&
+          std::prev(gaps_.end())->first + std::prev(gaps_.end())->second == end_) {
         const auto last = std::prev(gaps_.end());
         const std::int64_t offset = last->first;
         gaps_.erase(last);

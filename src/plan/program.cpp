@@ -69,8 +69,10 @@ void run_in_place(Program& p, Places& places, std::vector<int>& segment_of) {
     if (step.inplace < 0) continue;
     const int in = step.in[static_cast<std::size_t>(step.inplace)], out = step.out[0];
     const int from = places.root(in);
-    if (at(p.values, out).storage != Storage::Arena || at(p.values, from).storage != Storage::Arena) continue;
-    if (at(p.last_step, from) != s || at(segment_of, at(p.first_step, from)) != at(segment_of, s)) continue;
+    if (at(p.values, out).storage != Storage::Arena || at(p.values, from).storage != Storage::Arena)
+      continue;
+    if (at(p.last_step, from) != s || at(segment_of, at(p.first_step, from)) != at(segment_of, s))
+      continue;
     const Fact &a = at(p.values, in).fact, &b = at(p.values, out).fact;
     if (a.dtype != b.dtype || !(a.shape == b.shape)) continue;
     // Another operand in the same memory may be read after it was written over.
@@ -109,7 +111,8 @@ void finish(Program& p) {
   }
   segment_of[p.steps.size()] = static_cast<int>(p.segments.size()) - 1;
   find_places(p, segment_of);
-  // A value belongs to the segment that makes it; an alias to the first one in which its base is known.
+  // A value belongs to the segment that makes it; an alias to the first one in which its base is
+  // known.
   std::vector<int> made_in(p.values.size(), 0);
   for (std::size_t s = 0; s < p.steps.size(); ++s) {
     for (int v : p.steps[s].out) {
@@ -124,7 +127,8 @@ void finish(Program& p) {
       const int base = value.alias_of;
       const int made = made_in[static_cast<std::size_t>(base)];
       // A dynamic step ends its segment, so what it made is there for the next one.
-      made_in[v] = p.values[static_cast<std::size_t>(base)].storage == Storage::Owned ? made + 1 : made;
+      made_in[v] =
+          p.values[static_cast<std::size_t>(base)].storage == Storage::Owned ? made + 1 : made;
       p.segments[static_cast<std::size_t>(made_in[v])].aliases.push_back(static_cast<int>(v));
     }
   }
@@ -143,8 +147,9 @@ std::string print(const Program& p) {
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
     const Step& step = p.steps[i];
     s += fmt::format("{:>4} {:<16} {:<22} {}{} ({}) → {}{}\n", i, step.op_name,
-                     step.kernel ? step.kernel->name() : std::string_view("reference"), step.name, step.fused,
-                     list(step.in), list(step.out), step.dynamic ? "  [segment ends]" : "");
+                     step.kernel ? step.kernel->name() : std::string_view("reference"), step.name,
+                     step.fused, list(step.in), list(step.out),
+                     step.dynamic ? "  [segment ends]" : "");
   }
   return s;
 }

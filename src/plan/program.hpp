@@ -47,11 +47,11 @@ struct Step {
   // Null for a step that goes through Operator::eval (then `op` is set).
   KernelPtr kernel;
   OperatorPtr op;
-  std::vector<int> in;   // values; −1: omitted
+  std::vector<int> in;  // values; −1: omitted
   std::vector<int> out;
-  std::string name;      // the node it came from
-  std::string op_name;   // "Conv"
-  std::string fused;     // what else it does: "+Relu +Add"
+  std::string name;     // the node it came from
+  std::string op_name;  // "Conv"
+  std::string fused;    // what else it does: "+Relu +Add"
   // The input whose memory output 0 may take over when this is its last use; −1: none.
   int inplace = -1;
   // True when an output brings symbols or is Owned: a segment ends after it.
@@ -62,9 +62,9 @@ struct Step {
 
 // A run of steps whose shapes are known before the first of them runs.
 struct Segment {
-  int begin = 0, end = 0;      // steps
-  std::vector<int> arena;      // values that this segment places in its arena
-  std::vector<int> aliases;    // values that share another's elements, bases first
+  int begin = 0, end = 0;    // steps
+  std::vector<int> arena;    // values that this segment places in its arena
+  std::vector<int> aliases;  // values that share another's elements, bases first
 };
 
 struct Program {
@@ -77,7 +77,7 @@ struct Program {
   // Filled by finish().
   std::vector<std::string> symbols;  // every symbol that a size depends on
   std::vector<Segment> segments;
-  std::vector<int> place;            // the value in whose memory each value lies (itself, mostly)
+  std::vector<int> place;  // the value in whose memory each value lies (itself, mostly)
   std::vector<int> first_step, last_step;  // of each place: when it is written first, used last
 };
 

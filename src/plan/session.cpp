@@ -16,11 +16,14 @@
 namespace treadle {
 namespace {
 
-std::size_t u(int i) { return static_cast<std::size_t>(i); }
+std::size_t u(int i) {
+  return static_cast<std::size_t>(i);
+}
 
 // A tensor over memory that the session owns; making one does not allocate.
 Tensor borrow(const TensorView& v) {
-  return Tensor(v.dtype, v.shape, v.data, std::shared_ptr<const void>(std::shared_ptr<void>(), v.data ? v.data : &kMaxRank));
+  return Tensor(v.dtype, v.shape, v.data,
+                std::shared_ptr<const void>(std::shared_ptr<void>(), v.data ? v.data : &kMaxRank));
 }
 
 }  // namespace
@@ -61,8 +64,10 @@ struct Session::Impl final : StepHost {
     for (std::size_t v = 0; v < views.size(); ++v) {
       const ProgramValue& value = program->values[v];
       views[v].dtype = value.fact.dtype;
-      if (value.constant) views[v] = value.constant->view();
-      else if (value.storage == Storage::Constant) views[v].shape = concrete(value.fact.shape);
+      if (value.constant)
+        views[v] = value.constant->view();
+      else if (value.storage == Storage::Constant)
+        views[v].shape = concrete(value.fact.shape);
     }
   }
 
@@ -83,12 +88,14 @@ struct Session::Impl final : StepHost {
     }
     const Tensor& t = value.tensor();
     TensorView& to = views[u(id)];
-    check(t.dtype() == to.dtype && t.shape() == to.shape, ErrorKind::Shape, "output has {}{}, expected {}{}",
-          name_of(t.dtype()), t.shape().str(), name_of(to.dtype), to.shape.str());
+    check(t.dtype() == to.dtype && t.shape() == to.shape, ErrorKind::Shape,
+          "output has {}{}, expected {}{}", name_of(t.dtype()), t.shape().str(), name_of(to.dtype),
+          to.shape.str());
     if (t.bytes() != 0) std::memcpy(to.data, t.data(), t.bytes());
   }
 
-  std::vector<Value> run_subprogram(const Step& step, std::size_t which, std::vector<Value> inputs) override {
+  std::vector<Value> run_subprogram(const Step& step, std::size_t which,
+                                    std::vector<Value> inputs) override {
     check(which < step.subprograms.size(), ErrorKind::Internal, "subgraph {} is missing", which);
     auto& sub = subsessions[{&step, which}];
     if (!sub) sub = std::make_unique<Session>(step.subprograms[which], parallel);
@@ -105,8 +112,8 @@ struct Session::Impl final : StepHost {
   const SymbolValues& symbols() const override { return known_symbols; }
 
   void set_inputs(std::span<const Value> inputs) {
-    check(inputs.size() == program->inputs.size(), ErrorKind::Shape, "the model has {} inputs, got {}",
-          program->inputs.size(), inputs.size());
+    check(inputs.size() == program->inputs.size(), ErrorKind::Shape,
+          "the model has {} inputs, got {}", program->inputs.size(), inputs.size());
     bool same = inputs_known;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const int v = program->inputs[i];
@@ -121,7 +128,8 @@ struct Session::Impl final : StepHost {
     if (!same) solve_inputs(inputs);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const int v = program->inputs[i];
-      if (program->values[u(v)].fact.kind == Fact::Kind::Tensor) views[u(v)] = inputs[i].tensor().view();
+      if (program->values[u(v)].fact.kind == Fact::Kind::Tensor)
+        views[u(v)] = inputs[i].tensor().view();
     }
   }
 
@@ -140,8 +148,9 @@ struct Session::Impl final : StepHost {
       const ProgramValue& v = program->values[u(program->inputs[i])];
       if (v.fact.kind != Fact::Kind::Tensor) continue;
       const Shape expected = eval(v.fact.shape, known_symbols);
-      check(expected == last_shapes[i], ErrorKind::Shape, "input '{}' has shape {}, expected {} = {}", v.name,
-            last_shapes[i].str(), str(v.fact.shape), expected.str());
+      check(expected == last_shapes[i], ErrorKind::Shape,
+            "input '{}' has shape {}, expected {} = {}", v.name, last_shapes[i].str(),
+            str(v.fact.shape), expected.str());
     }
     if (!has_dynamic) {
       for (SegmentState& s : segments) s.active = nullptr;
@@ -174,7 +183,8 @@ struct Session::Impl final : StepHost {
       state.active = nullptr;
       bind_segment(index, fresh.front());
       state.cache.splice(state.cache.begin(), fresh);
-      while (state.cache.size() > static_cast<std::size_t>(std::max(1, program->options.bind_cache))) {
+      while (state.cache.size() >
+             static_cast<std::size_t>(std::max(1, program->options.bind_cache))) {
         state.cache.pop_back();
       }
     }
@@ -229,8 +239,10 @@ struct Session::Impl final : StepHost {
       BoundStep& b = bound.steps[i];
       try {
         RunContext ctx{b.in, b.out, workspace.mutable_data(), *parallel};
-        if (observer) [[unlikely]] run_observed(step, b, ctx);
-        else b.kernel->run(ctx);
+        if (observer) [[unlikely]]
+          run_observed(step, b, ctx);
+        else
+          b.kernel->run(ctx);
         if (step.dynamic) solve_outputs(step);
       } catch (Error& e) {
         e.in("node '" + step.name + "' (" + step.op_name + ")");
@@ -242,7 +254,8 @@ struct Session::Impl final : StepHost {
   void run_observed(const Step& step, BoundStep& b, RunContext& ctx) {
     const auto start = std::chrono::steady_clock::now();
     b.kernel->run(ctx);
-    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start);
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::steady_clock::now() - start);
     std::vector<Value> results;
     for (int v : step.out) results.push_back(v < 0 ? Value() : peek(v));
     observer(step, results, ns.count(), b.kernel->variant());
@@ -252,7 +265,8 @@ struct Session::Impl final : StepHost {
   Value peek(int v) const {
     const ProgramValue& value = program->values[u(v)];
     if (value.constant) return *value.constant;
-    if (value.storage == Storage::Owned || value.fact.kind != Fact::Kind::Tensor) return owned[u(v)];
+    if (value.storage == Storage::Owned || value.fact.kind != Fact::Kind::Tensor)
+      return owned[u(v)];
     return borrow(views[u(v)]);
   }
 
@@ -260,8 +274,8 @@ struct Session::Impl final : StepHost {
     for (std::size_t k = 0; k < step.out.size(); ++k) {
       const int v = step.out[k];
       if (v < 0 || program->values[u(v)].fact.kind != Fact::Kind::Tensor) continue;
-      check(program->values[u(v)].storage != Storage::Owned || owned[u(v)].tensor().defined(), ErrorKind::Internal,
-            "output {} was not set", k);
+      check(program->values[u(v)].storage != Storage::Owned || owned[u(v)].tensor().defined(),
+            ErrorKind::Internal, "output {} was not set", k);
       solve_symbols(program->values[u(v)].fact, views[u(v)].dtype, views[u(v)].shape,
                     "output " + std::to_string(k), known_symbols);
     }
@@ -284,7 +298,9 @@ Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
-const Program& Session::program() const { return *impl_->program; }
+const Program& Session::program() const {
+  return *impl_->program;
+}
 
 namespace {
 
@@ -308,7 +324,9 @@ std::optional<Error> Session::run(std::span<const Value> inputs) noexcept {
   return guarded([&] { impl_->run(inputs); });
 }
 
-const Value& Session::output(std::size_t i) const { return impl_->outputs.at(i); }
+const Value& Session::output(std::size_t i) const {
+  return impl_->outputs.at(i);
+}
 
 std::optional<Error> Session::bind(const SymbolValues& symbols) noexcept {
   return guarded([&] {
@@ -333,7 +351,9 @@ void Session::set_symbols(SymbolValues symbols) {
   impl_->inputs_known = false;
 }
 
-void Session::set_observer(StepObserver observer) { impl_->observer = std::move(observer); }
+void Session::set_observer(StepObserver observer) {
+  impl_->observer = std::move(observer);
+}
 
 MemoryPlan Session::memory() const {
   MemoryPlan m;
@@ -341,7 +361,8 @@ MemoryPlan Session::memory() const {
     if (!s.active) continue;
     m.arena_bytes += s.active->arena_bytes;
     m.lower_bound_bytes += s.active->lower_bound;
-    m.workspace_bytes = std::max(m.workspace_bytes, static_cast<std::int64_t>(s.active->workspace_bytes));
+    m.workspace_bytes =
+        std::max(m.workspace_bytes, static_cast<std::int64_t>(s.active->workspace_bytes));
   }
   return m;
 }
@@ -352,8 +373,8 @@ std::string Session::print_binding() const {
     const auto* bound = impl_->segments[i].active;
     const Segment& segment = impl_->program->segments[i];
     if (!bound) continue;
-    text += fmt::format("segment {}: arena {} bytes (lower bound {}), workspace {} bytes\n", i, bound->arena_bytes,
-                        bound->lower_bound, bound->workspace_bytes);
+    text += fmt::format("segment {}: arena {} bytes (lower bound {}), workspace {} bytes\n", i,
+                        bound->arena_bytes, bound->lower_bound, bound->workspace_bytes);
     std::map<int, std::int64_t> offsets(bound->offsets.begin(), bound->offsets.end());
     for (std::size_t s = 0; s < bound->steps.size(); ++s) {
       const Step& step = impl_->program->steps[u(segment.begin) + s];
@@ -362,7 +383,8 @@ std::string Session::print_binding() const {
                           variant.empty() ? step.kernel->name() : variant, step.name, step.fused);
       for (int v : step.out) {
         if (v < 0) continue;
-        text += fmt::format(" → {}{}", name_of(impl_->views[u(v)].dtype), impl_->views[u(v)].shape.str());
+        text += fmt::format(" → {}{}", name_of(impl_->views[u(v)].dtype),
+                            impl_->views[u(v)].shape.str());
         if (auto it = offsets.find(v); it != offsets.end()) text += fmt::format("@{}", it->second);
       }
       text += '\n';

@@ -20,8 +20,8 @@ struct MemoryPlan {
 };
 
 // Called after each step while profiling or comparing: step, its outputs, nanoseconds.
-using StepObserver =
-    std::function<void(const Step&, std::span<const Value> outputs, std::int64_t ns, std::string_view variant)>;
+using StepObserver = std::function<void(const Step&, std::span<const Value> outputs,
+                                        std::int64_t ns, std::string_view variant)>;
 
 // Used by one thread at a time; any number of sessions may share a program.
 class Session {

@@ -5,13 +5,15 @@
 namespace treadle::tf {
 
 ValueId NodeContext::in(std::size_t i) const {
-  check(i < inputs_.size(), ErrorKind::Parse, "input {} is missing, the node has {}", i, inputs_.size());
+  check(i < inputs_.size(), ErrorKind::Parse, "input {} is missing, the node has {}", i,
+        inputs_.size());
   return inputs_[i];
 }
 
 const AttrValue* NodeContext::attr(std::string_view key) const {
   const auto it = node_.attrs.find(key);
-  return it == node_.attrs.end() || it->second.kind == AttrValue::Kind::None ? nullptr : &it->second;
+  return it == node_.attrs.end() || it->second.kind == AttrValue::Kind::None ? nullptr
+                                                                             : &it->second;
 }
 
 std::int64_t NodeContext::int_attr(std::string_view key, std::int64_t fallback) const {
@@ -46,24 +48,28 @@ std::vector<std::int64_t> NodeContext::ints_attr(std::string_view key) const {
 DType NodeContext::type_attr(std::string_view key, DType fallback) const {
   const AttrValue* a = attr(key);
   if (!a) return fallback;
-  check(a->kind == AttrValue::Kind::Type, ErrorKind::Parse, "attribute '{}' is not a data type", key);
+  check(a->kind == AttrValue::Kind::Type, ErrorKind::Parse, "attribute '{}' is not a data type",
+        key);
   return dtype_of_tf(a->i);
 }
 
 Tensor NodeContext::tensor_attr(std::string_view key) const {
   const AttrValue* a = attr(key);
-  check(a && a->kind == AttrValue::Kind::Tensor, ErrorKind::Parse, "attribute '{}' holds no tensor", key);
+  check(a && a->kind == AttrValue::Kind::Tensor, ErrorKind::Parse, "attribute '{}' holds no tensor",
+        key);
   return parse_tensor(a->s, owner_);
 }
 
 std::vector<std::int64_t> NodeContext::constant_ints(std::size_t i) const {
-  check(fact(i).value != nullptr, ErrorKind::Unsupported, "input {} must be a constant, got {}", i, fact(i).str());
+  check(fact(i).value != nullptr, ErrorKind::Unsupported, "input {} must be a constant, got {}", i,
+        fact(i).str());
   return fact(i).value->to_i64();
 }
 
 std::vector<Dim> NodeContext::symbolic(std::size_t i) const {
   auto dims = fact(i).symbolic();
-  check(dims.has_value(), ErrorKind::Unsupported, "input {} must be known at import, got {}", i, fact(i).str());
+  check(dims.has_value(), ErrorKind::Unsupported, "input {} must be known at import, got {}", i,
+        fact(i).str());
   return *dims;
 }
 
@@ -75,15 +81,17 @@ ops::Layout NodeContext::layout() const {
   return ops::Layout::ChannelsFirst;
 }
 
-std::vector<std::int64_t> NodeContext::spatial_attr(std::string_view key, ops::Layout layout, int rank) const {
+std::vector<std::int64_t> NodeContext::spatial_attr(std::string_view key, ops::Layout layout,
+                                                    int rank) const {
   const auto all = ints_attr(key);
   const auto spatial = static_cast<std::size_t>(rank - 2);
   if (all.empty()) return std::vector<std::int64_t>(spatial, 1);
-  check(all.size() == static_cast<std::size_t>(rank), ErrorKind::Parse, "attribute '{}' has {} entries, expected {}", key,
-        all.size(), rank);
+  check(all.size() == static_cast<std::size_t>(rank), ErrorKind::Parse,
+        "attribute '{}' has {} entries, expected {}", key, all.size(), rank);
   const auto channel = static_cast<std::size_t>(ops::channel_axis(layout, rank));
   check(all[0] == 1 && all[channel] == 1, ErrorKind::Unsupported,
-        "attribute '{}' is {} for the batch and {} for the channels, expected 1", key, all[0], all[channel]);
+        "attribute '{}' is {} for the batch and {} for the channels, expected 1", key, all[0],
+        all[channel]);
   std::vector<std::int64_t> out;
   for (std::size_t i = 0; i < spatial; ++i) {
     out.push_back(all[static_cast<std::size_t>(ops::spatial_axis(layout, static_cast<int>(i)))]);

@@ -16,8 +16,13 @@ namespace treadle::tf {
 // The node that is imported. Errors thrown through it get file and node as context.
 class NodeContext {
  public:
-  NodeContext(Graph& graph, const NodeDef& node, std::vector<ValueId> inputs, std::shared_ptr<const void> owner)
-      : graph_(graph), node_(node), inputs_(std::move(inputs)), owner_(std::move(owner)), name_(node.name) {}
+  NodeContext(Graph& graph, const NodeDef& node, std::vector<ValueId> inputs,
+              std::shared_ptr<const void> owner)
+      : graph_(graph),
+        node_(node),
+        inputs_(std::move(inputs)),
+        owner_(std::move(owner)),
+        name_(node.name) {}
 
   Graph& graph() { return graph_; }
   const NodeDef& node() const { return node_; }

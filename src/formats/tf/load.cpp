@@ -38,7 +38,9 @@ Reference parse_reference(std::string_view text) {
   return r;
 }
 
-bool is_placeholder(const NodeDef& n) { return n.op == "Placeholder" || n.op == "PlaceholderV2"; }
+bool is_placeholder(const NodeDef& n) {
+  return n.op == "Placeholder" || n.op == "PlaceholderV2";
+}
 
 class Importer {
  public:
@@ -46,10 +48,12 @@ class Importer {
       : file_(std::move(file)), options_(options), def_(parse_graph(file_->bytes())) {
     check(!def_.nodes.empty(), ErrorKind::Parse, "the graph has no nodes");
     graph_.limits = options.limits;
-    check(static_cast<std::int64_t>(def_.nodes.size()) <= options.limits.max_nodes, ErrorKind::Memory,
-          "the model has {} nodes, the limit is {}", def_.nodes.size(), options.limits.max_nodes);
+    check(static_cast<std::int64_t>(def_.nodes.size()) <= options.limits.max_nodes,
+          ErrorKind::Memory, "the model has {} nodes, the limit is {}", def_.nodes.size(),
+          options.limits.max_nodes);
     for (std::size_t i = 0; i < def_.nodes.size(); ++i) {
-      check(index_.emplace(def_.nodes[i].name, i).second, ErrorKind::Parse, "two nodes are named '{}'", def_.nodes[i].name);
+      check(index_.emplace(def_.nodes[i].name, i).second, ErrorKind::Parse,
+            "two nodes are named '{}'", def_.nodes[i].name);
     }
     cut_.insert(options.inputs.begin(), options.inputs.end());
     for (const auto& name : cut_) find(parse_reference(name), "input '" + name + "'");
@@ -61,7 +65,8 @@ class Importer {
     const auto outputs = output_names();
     check_operators(outputs);
     std::vector<ValueId> values;
-    for (const auto& name : outputs) values.push_back(value(parse_reference(name), "output '" + name + "'"));
+    for (const auto& name : outputs)
+      values.push_back(value(parse_reference(name), "output '" + name + "'"));
     // Inputs stand in the order of the file, whatever the outputs visit first.
     graph_.set_outputs(std::move(values), outputs);
     std::sort(graph_.inputs().begin(), graph_.inputs().end(),
@@ -73,8 +78,9 @@ class Importer {
   std::vector<Problem> problems() {
     std::vector<Problem> out;
     for (const auto& [op, nodes] : unknown_operators(output_names())) {
-      out.push_back({ErrorKind::Unsupported, fmt::format("operator {} is not supported: {} node{}, the first is '{}'", op,
-                                                         nodes.size(), nodes.size() == 1 ? "" : "s", nodes.front())});
+      out.push_back({ErrorKind::Unsupported,
+                     fmt::format("operator {} is not supported: {} node{}, the first is '{}'", op,
+                                 nodes.size(), nodes.size() == 1 ? "" : "s", nodes.front())});
     }
     if (!out.empty()) return out;
     try {
@@ -90,7 +96,8 @@ class Importer {
 
   std::size_t find(const Reference& r, const std::string& who) const {
     const auto it = index_.find(r.node);
-    check(it != index_.end(), ErrorKind::Parse, "{} refers to the node '{}', which is not in the graph", who, r.node);
+    check(it != index_.end(), ErrorKind::Parse,
+          "{} refers to the node '{}', which is not in the graph", who, r.node);
     return it->second;
   }
 
@@ -101,11 +108,13 @@ class Importer {
     if (names.empty()) {
       std::vector<bool> read(def_.nodes.size(), false);
       for (const NodeDef& n : def_.nodes) {
-        for (std::string_view in : n.inputs) read[find(parse_reference(in), "node '" + std::string(n.name) + "'")] = true;
+        for (std::string_view in : n.inputs)
+          read[find(parse_reference(in), "node '" + std::string(n.name) + "'")] = true;
       }
       for (std::size_t i = 0; i < def_.nodes.size(); ++i) {
         const auto& op = def_.nodes[i].op;
-        if (!read[i] && op != "Const" && op != "NoOp" && !is_placeholder(def_.nodes[i])) names.emplace_back(def_.nodes[i].name);
+        if (!read[i] && op != "Const" && op != "NoOp" && !is_placeholder(def_.nodes[i]))
+          names.emplace_back(def_.nodes[i].name);
       }
       check(!names.empty(), ErrorKind::Parse, "no node of the graph is an output");
     }
@@ -117,7 +126,8 @@ class Importer {
   std::vector<bool> needed(const std::vector<std::string>& outputs) const {
     std::vector<bool> seen(def_.nodes.size(), false);
     std::vector<std::size_t> stack;
-    for (const auto& name : outputs) stack.push_back(find(parse_reference(name), "output '" + name + "'"));
+    for (const auto& name : outputs)
+      stack.push_back(find(parse_reference(name), "output '" + name + "'"));
     while (!stack.empty()) {
       const std::size_t i = stack.back();
       stack.pop_back();
@@ -133,7 +143,8 @@ class Importer {
     return seen;
   }
 
-  std::map<std::string, std::vector<std::string>> unknown_operators(const std::vector<std::string>& outputs) const {
+  std::map<std::string, std::vector<std::string>> unknown_operators(
+      const std::vector<std::string>& outputs) const {
     std::map<std::string, std::vector<std::string>> unknown;
     const auto seen = needed(outputs);
     for (std::size_t i = 0; i < def_.nodes.size(); ++i) {
@@ -149,7 +160,8 @@ class Importer {
     if (unknown.empty()) return;
     std::string text;
     for (const auto& [op, nodes] : unknown) {
-      text += fmt::format("{}{} ({}×, first at '{}')", text.empty() ? "" : ", ", op, nodes.size(), nodes.front());
+      text += fmt::format("{}{} ({}×, first at '{}')", text.empty() ? "" : ", ", op, nodes.size(),
+                          nodes.front());
     }
     fail(ErrorKind::Unsupported, "unsupported operators: {}", text);
   }
@@ -159,8 +171,8 @@ class Importer {
   ValueId value(const Reference& r, const std::string& who) {
     const std::size_t i = find(r, who);
     import(i);
-    check(r.slot < values_[i].size(), ErrorKind::Parse, "{} refers to output {} of '{}', which has {}", who, r.slot, r.node,
-          values_[i].size());
+    check(r.slot < values_[i].size(), ErrorKind::Parse,
+          "{} refers to output {} of '{}', which has {}", who, r.slot, r.node, values_[i].size());
     return values_[i][r.slot];
   }
 
@@ -181,7 +193,8 @@ class Importer {
           if (r.control) continue;
           const std::size_t from = find(r, "node '" + std::string(n.name) + "'");
           if (state_[from] == State::Done) continue;
-          check(state_[from] != State::Open, ErrorKind::Parse, "node '{}' ({}) is part of a cycle", n.name, n.op);
+          check(state_[from] != State::Open, ErrorKind::Parse, "node '{}' ({}) is part of a cycle",
+                n.name, n.op);
           ready = false;
           stack.push_back(from);
         }
@@ -191,7 +204,8 @@ class Importer {
         continue;
       }
       stack.pop_back();
-      in_context([&] { return fmt::format("node '{}' ({}, #{})", n.name, n.op, i); }, [&] { values_[i] = import_node(n); });
+      in_context([&] { return fmt::format("node '{}' ({}, #{})", n.name, n.op, i); },
+                 [&] { values_[i] = import_node(n); });
       state_[i] = State::Done;
     }
   }
@@ -203,7 +217,8 @@ class Importer {
       const Reference r = parse_reference(in);
       if (r.control) continue;
       const auto& from = values_[find(r, std::string(n.name))];
-      check(r.slot < from.size(), ErrorKind::Parse, "input '{}' does not exist: the node has {} outputs", in, from.size());
+      check(r.slot < from.size(), ErrorKind::Parse,
+            "input '{}' does not exist: the node has {} outputs", in, from.size());
       inputs.push_back(from[r.slot]);
     }
     NodeContext c(graph_, n, std::move(inputs), file_);
@@ -221,17 +236,19 @@ class Importer {
     DType dtype = DType::F32;
     for (const char* key : {"dtype", "T"}) {
       const auto it = n.attrs.find(key);
-      if (it != n.attrs.end() && it->second.kind == AttrValue::Kind::Type) dtype = dtype_of_tf(it->second.i);
+      if (it != n.attrs.end() && it->second.kind == AttrValue::Kind::Type)
+        dtype = dtype_of_tf(it->second.i);
     }
     if (const auto given = options_.input_shapes.find(name); given != options_.input_shapes.end()) {
       return graph_.add_source(name, Fact::tensor(dtype, given->second));
     }
     const auto it = n.attrs.find("shape");
-    check(is_placeholder(n) && it != n.attrs.end() && it->second.kind == AttrValue::Kind::Shape, ErrorKind::Unsupported,
+    check(is_placeholder(n) && it != n.attrs.end() && it->second.kind == AttrValue::Kind::Shape,
+          ErrorKind::Unsupported,
           "the shape of input '{}' is not in the file: give it with --shape {}=…", name, name);
     const auto dims = parse_shape(it->second.s);
-    check(dims.has_value(), ErrorKind::Unsupported, "input '{}' has no rank in the file: give its shape with --shape {}=…", name,
-          name);
+    check(dims.has_value(), ErrorKind::Unsupported,
+          "input '{}' has no rank in the file: give its shape with --shape {}=…", name, name);
     SymShape shape;
     for (std::size_t a = 0; a < dims->size(); ++a) {
       if ((*dims)[a] >= 0) {
@@ -240,7 +257,8 @@ class Importer {
       }
       const std::string symbol = a == 0 ? "batch" : name + "_" + std::to_string(a);
       const auto known = options_.symbols.find(symbol);
-      shape.push_back(known != options_.symbols.end() ? Dim(known->second) : graph_.named_symbol(symbol));
+      shape.push_back(known != options_.symbols.end() ? Dim(known->second)
+                                                      : graph_.named_symbol(symbol));
     }
     return graph_.add_source(name, Fact::tensor(dtype, std::move(shape)));
   }
@@ -257,10 +275,14 @@ class Importer {
 
 }  // namespace
 
-Graph load(const std::string& path, const LoadOptions& options) { return load(MappedFile::open(path), path, options); }
+Graph load(const std::string& path, const LoadOptions& options) {
+  return load(MappedFile::open(path), path, options);
+}
 
-Graph load(std::shared_ptr<const MappedFile> file, const std::string& name, const LoadOptions& options) {
-  return in_context([&] { return name; }, [&] { return Importer(std::move(file), options).load(); });
+Graph load(std::shared_ptr<const MappedFile> file, const std::string& name,
+           const LoadOptions& options) {
+  return in_context([&] { return name; },
+                    [&] { return Importer(std::move(file), options).load(); });
 }
 
 std::vector<Problem> check_model(const std::string& path, const LoadOptions& options) {

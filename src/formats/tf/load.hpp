@@ -17,10 +17,11 @@ using formats::Problem;
 // A value is named "node" or "node:1". Inputs are the Placeholders that the outputs need, or those
 // named in options.inputs, which cut the graph there; outputs are the nodes that nothing reads, or
 // those named in options.outputs. Throws Error: Parse for a broken file, Unsupported for what
-// treadle has not (one error lists every unknown operator), Shape and Type where operators and their
-// inputs do not fit.
+// treadle has not (one error lists every unknown operator), Shape and Type where operators and
+// their inputs do not fit.
 Graph load(const std::string& path, const LoadOptions& options = {});
-Graph load(std::shared_ptr<const MappedFile> file, const std::string& name, const LoadOptions& options = {});
+Graph load(std::shared_ptr<const MappedFile> file, const std::string& name,
+           const LoadOptions& options = {});
 
 // Everything that keeps the model from being loaded; empty when load() would work.
 std::vector<Problem> check_model(const std::string& path, const LoadOptions& options = {});

@@ -14,12 +14,23 @@ void read_list(std::string_view bytes, AttrValue& a) {
   Message m(bytes);
   while (m.next()) {
     switch (m.tag()) {
-      case 2: a.strings.push_back(m.bytes()); break;
-      case 3: m.append(a.ints); break;
-      case 4: m.append(a.floats); break;
-      case 5: m.append(a.ints); break;
-      case 6: m.append(a.ints); break;
-      default: m.skip();
+      case 2:
+        a.strings.push_back(m.bytes());
+        break;
+      case 3:
+        m.append(a.ints);
+        break;
+      case 4:
+        m.append(a.floats);
+        break;
+      case 5:
+        m.append(a.ints);
+        break;
+      case 6:
+        m.append(a.ints);
+        break;
+      default:
+        m.skip();
     }
   }
 }
@@ -62,7 +73,8 @@ AttrValue read_attr(std::string_view bytes) {
         a.kind = Kind::Tensor;
         a.s = m.bytes();
         break;
-      default: m.skip();
+      default:
+        m.skip();
     }
   }
   return a;
@@ -73,21 +85,31 @@ NodeDef read_node(std::string_view bytes) {
   Message m(bytes);
   while (m.next()) {
     switch (m.tag()) {
-      case 1: n.name = m.bytes(); break;
-      case 2: n.op = m.bytes(); break;
-      case 3: n.inputs.push_back(m.bytes()); break;
+      case 1:
+        n.name = m.bytes();
+        break;
+      case 2:
+        n.op = m.bytes();
+        break;
+      case 3:
+        n.inputs.push_back(m.bytes());
+        break;
       case 5: {
         std::string_view key, value;
         Message entry(m.bytes());
         while (entry.next()) {
-          if (entry.tag() == 1) key = entry.bytes();
-          else if (entry.tag() == 2) value = entry.bytes();
-          else entry.skip();
+          if (entry.tag() == 1)
+            key = entry.bytes();
+          else if (entry.tag() == 2)
+            value = entry.bytes();
+          else
+            entry.skip();
         }
         n.attrs.insert_or_assign(key, read_attr(value));
         break;
       }
-      default: m.skip();
+      default:
+        m.skip();
     }
   }
   return n;
@@ -107,19 +129,34 @@ TensorProto read_tensor(std::string_view bytes) {
   Message m(bytes);
   while (m.next()) {
     switch (m.tag()) {
-      case 1: t.dtype = m.integer(); break;
-      case 2: t.shape = m.bytes(); break;
-      case 4: t.content = m.bytes(); break;
-      case 5: m.append(t.floats); break;
-      case 6: m.append(t.doubles); break;
+      case 1:
+        t.dtype = m.integer();
+        break;
+      case 2:
+        t.shape = m.bytes();
+        break;
+      case 4:
+        t.content = m.bytes();
+        break;
+      case 5:
+        m.append(t.floats);
+        break;
+      case 6:
+        m.append(t.doubles);
+        break;
       case 7:
       case 10:
       case 11:
       case 13:
       case 16:
-      case 17: m.append(t.ints); break;
-      case 8: t.strings.push_back(m.bytes()); break;
-      default: m.skip();
+      case 17:
+        m.append(t.ints);
+        break;
+      case 8:
+        t.strings.push_back(m.bytes());
+        break;
+      default:
+        m.skip();
     }
   }
   return t;
@@ -137,18 +174,25 @@ void fill(Tensor& t, const std::vector<S>& stored) {
       continue;
     }
     const S& v = stored[std::min(i, stored.size() - 1)];
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) out[i].bits = static_cast<std::uint16_t>(v);
-    else if constexpr (std::is_same_v<T, bool>) out[i] = v != 0;
-    else out[i] = T(v);
+    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
+      out[i].bits = static_cast<std::uint16_t>(v);
+    else if constexpr (std::is_same_v<T, bool>)
+      out[i] = v != 0;
+    else
+      out[i] = T(v);
   }
 }
 
 void fill_any(Tensor& t, const TensorProto& p) {
   switch (t.dtype()) {
-    case DType::F32: return fill<float>(t, p.floats);
-    case DType::F64: return fill<double>(t, p.doubles);
-    case DType::String: return fill<std::string>(t, p.strings);
-    default: break;
+    case DType::F32:
+      return fill<float>(t, p.floats);
+    case DType::F64:
+      return fill<double>(t, p.doubles);
+    case DType::String:
+      return fill<std::string>(t, p.strings);
+    default:
+      break;
   }
   dispatch(t.dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -163,8 +207,10 @@ GraphDef parse_graph(std::string_view bytes) {
     GraphDef g;
     Message m(bytes);
     while (m.next()) {
-      if (m.tag() == 1) g.nodes.push_back(read_node(m.bytes()));
-      else m.skip();
+      if (m.tag() == 1)
+        g.nodes.push_back(read_node(m.bytes()));
+      else
+        m.skip();
     }
     return g;
   });
@@ -173,23 +219,40 @@ GraphDef parse_graph(std::string_view bytes) {
 DType dtype_of_tf(std::int64_t type) {
   // DT_FLOAT_REF and so on are 100 above.
   switch (type > 100 ? type - 100 : type) {
-    case 1: return DType::F32;
-    case 2: return DType::F64;
-    case 3: return DType::I32;
-    case 4: return DType::U8;
-    case 5: return DType::I16;
-    case 6: return DType::I8;
-    case 7: return DType::String;
-    case 8: return DType::C64;
-    case 9: return DType::I64;
-    case 10: return DType::Bool;
-    case 14: return DType::BF16;
-    case 17: return DType::U16;
-    case 18: return DType::C128;
-    case 19: return DType::F16;
-    case 22: return DType::U32;
-    case 23: return DType::U64;
-    default: break;
+    case 1:
+      return DType::F32;
+    case 2:
+      return DType::F64;
+    case 3:
+      return DType::I32;
+    case 4:
+      return DType::U8;
+    case 5:
+      return DType::I16;
+    case 6:
+      return DType::I8;
+    case 7:
+      return DType::String;
+    case 8:
+      return DType::C64;
+    case 9:
+      return DType::I64;
+    case 10:
+      return DType::Bool;
+    case 14:
+      return DType::BF16;
+    case 17:
+      return DType::U16;
+    case 18:
+      return DType::C128;
+    case 19:
+      return DType::F16;
+    case 22:
+      return DType::U32;
+    case 23:
+      return DType::U64;
+    default:
+      break;
   }
   const bool known = type >= 11 && type <= 32;
   fail(known ? ErrorKind::Unsupported : ErrorKind::Parse, "TensorFlow data type {} is {}", type,
@@ -206,8 +269,10 @@ std::optional<std::vector<std::int64_t>> parse_shape(std::string_view bytes) {
         std::int64_t size = 0;
         Message dim(m.bytes());
         while (dim.next()) {
-          if (dim.tag() == 1) size = dim.integer();
-          else dim.skip();
+          if (dim.tag() == 1)
+            size = dim.integer();
+          else
+            dim.skip();
         }
         check(size >= -1, ErrorKind::Parse, "a size is {}", size);
         dims.push_back(size);
@@ -218,8 +283,8 @@ std::optional<std::vector<std::int64_t>> parse_shape(std::string_view bytes) {
       }
     }
     if (unknown_rank) return std::nullopt;
-    check(dims.size() <= static_cast<std::size_t>(kMaxRank), ErrorKind::Shape, "rank {} is above the limit of {}",
-          dims.size(), kMaxRank);
+    check(dims.size() <= static_cast<std::size_t>(kMaxRank), ErrorKind::Shape,
+          "rank {} is above the limit of {}", dims.size(), kMaxRank);
     return dims;
   });
 }
@@ -235,15 +300,17 @@ Tensor parse_tensor(std::string_view bytes, const std::shared_ptr<const void>& o
     for (std::int64_t d : *dims) shape.push_back(d);
     if (p.content.empty()) {
       // What the file leaves out it does not pay for: bound it.
-      check(shape.elements() <= (std::int64_t{1} << 28), ErrorKind::Memory, "a constant of shape {} is not stored in full",
-            shape.str());
+      check(shape.elements() <= (std::int64_t{1} << 28), ErrorKind::Memory,
+            "a constant of shape {} is not stored in full", shape.str());
       Tensor t(dtype, shape);
       fill_any(t, p);
       return t;
     }
-    const auto expected = static_cast<std::size_t>(checked_mul(shape.elements(), static_cast<std::int64_t>(size_of(dtype))));
+    const auto expected = static_cast<std::size_t>(
+        checked_mul(shape.elements(), static_cast<std::int64_t>(size_of(dtype))));
     check(dtype != DType::String && p.content.size() == expected, ErrorKind::Parse,
-          "a constant {}{} has {} bytes, expected {}", name_of(dtype), shape.str(), p.content.size(), expected);
+          "a constant {}{} has {} bytes, expected {}", name_of(dtype), shape.str(),
+          p.content.size(), expected);
     const bool aligned = reinterpret_cast<std::uintptr_t>(p.content.data()) % size_of(dtype) == 0;
     if (aligned && dtype != DType::Bool) return Tensor(dtype, shape, p.content.data(), owner);
     Tensor t(dtype, shape);

@@ -13,7 +13,17 @@
 namespace treadle::tf {
 
 struct AttrValue {
-  enum class Kind : std::uint8_t { None, Bytes, Int, Float, Bool, Type, Shape, Tensor, List } kind = Kind::None;
+  enum class Kind : std::uint8_t {
+    None,
+    Bytes,
+    Int,
+    Float,
+    Bool,
+    Type,
+    Shape,
+    Tensor,
+    List
+  } kind = Kind::None;
   std::string_view s;  // Bytes; the encoded message for Shape and Tensor
   std::int64_t i = 0;  // Int, Bool, Type
   float f = 0;

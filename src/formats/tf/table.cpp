@@ -12,7 +12,9 @@ constexpr OperatorEntry kTable[] = {
 
 }  // namespace
 
-std::span<const OperatorEntry> operators() { return kTable; }
+std::span<const OperatorEntry> operators() {
+  return kTable;
+}
 
 const OperatorEntry* find_operator(std::string_view op) {
   for (const OperatorEntry& e : kTable) {

@@ -8,9 +8,13 @@
 
 namespace treadle::tf {
 
-std::vector<ValueId> import_const(NodeContext& c) { return {c.constant(c.tensor_attr("value"))}; }
+std::vector<ValueId> import_const(NodeContext& c) {
+  return {c.constant(c.tensor_attr("value"))};
+}
 
-std::vector<ValueId> import_identity(NodeContext& c) { return {c.in(0)}; }
+std::vector<ValueId> import_identity(NodeContext& c) {
+  return {c.in(0)};
+}
 
 std::vector<ValueId> import_cast(NodeContext& c) {
   return {ops::cast(c.graph(), c.fresh_name(), c.in(0), c.type_attr("DstT", DType::F32))};
@@ -33,7 +37,8 @@ std::vector<ValueId> import_size(NodeContext& c) {
 std::vector<ValueId> import_fill(NodeContext& c) {
   const auto dims = c.symbolic(0);
   ValueId value = c.in(1);
-  check(c.fact(1).rank() == 0, ErrorKind::Shape, "input 1 'value' has shape {}, expected a scalar", str(c.fact(1).shape));
+  check(c.fact(1).rank() == 0, ErrorKind::Shape, "input 1 'value' has shape {}, expected a scalar",
+        str(c.fact(1).shape));
   value = ops::reshape(c.graph(), c.fresh_name(), value, SymShape(dims.size(), Dim(1)));
   return {c.add1(make_op<ops::Expand>(SymShape(dims.begin(), dims.end())), {value})};
 }
@@ -47,8 +52,12 @@ std::vector<ValueId> filled_like(NodeContext& c, double value) {
 
 }  // namespace
 
-std::vector<ValueId> import_zeros_like(NodeContext& c) { return filled_like(c, 0); }
-std::vector<ValueId> import_ones_like(NodeContext& c) { return filled_like(c, 1); }
+std::vector<ValueId> import_zeros_like(NodeContext& c) {
+  return filled_like(c, 0);
+}
+std::vector<ValueId> import_ones_like(NodeContext& c) {
+  return filled_like(c, 1);
+}
 
 std::vector<ValueId> import_range(NodeContext& c) {
   auto length = ops::range_length(c.fact(0), c.fact(1), c.fact(2));

@@ -20,12 +20,14 @@ ValueId scalar(NodeContext& c, double value) {
 
 std::vector<ValueId> softmax(NodeContext& c, bool log) {
   check(c.fact(0).rank() >= 1, ErrorKind::Shape, "input 0 is a scalar, expected at least one axis");
-  return {c.add1(make_op<ops::Softmax>(std::vector<std::int64_t>{c.fact(0).rank() - 1}, log), {c.in(0)})};
+  return {c.add1(make_op<ops::Softmax>(std::vector<std::int64_t>{c.fact(0).rank() - 1}, log),
+                 {c.in(0)})};
 }
 
 std::vector<ValueId> arg_reduce(NodeContext& c, bool max) {
   const auto axis = c.constant_ints(1);
-  check(axis.size() == 1, ErrorKind::Shape, "input 1 'dimension' has {} elements, expected 1", axis.size());
+  check(axis.size() == 1, ErrorKind::Shape, "input 1 'dimension' has {} elements, expected 1",
+        axis.size());
   const std::int64_t at = ops::normal_axis(axis[0], c.fact(0).rank());
   const ValueId kept = c.add1(make_op<ops::ArgReduce>(max, at, false), {c.in(0)});
   const ValueId index = ops::squeeze(c.graph(), c.fresh_name(), kept, {at});
@@ -34,32 +36,38 @@ std::vector<ValueId> arg_reduce(NodeContext& c, bool max) {
 
 }  // namespace
 
-std::vector<ValueId> import_relu6(NodeContext& c) { return {unary(c, ops::UnaryFn::Clip, c.in(0), 0, 6)}; }
+std::vector<ValueId> import_relu6(NodeContext& c) {
+  return {unary(c, ops::UnaryFn::Clip, c.in(0), 0, 6)};
+}
 
 std::vector<ValueId> import_leaky_relu(NodeContext& c) {
   return {unary(c, ops::UnaryFn::LeakyRelu, c.in(0), c.float_attr("alpha", 0.2f))};
 }
 
-std::vector<ValueId> import_elu(NodeContext& c) { return {unary(c, ops::UnaryFn::Elu, c.in(0), 1)}; }
+std::vector<ValueId> import_elu(NodeContext& c) {
+  return {unary(c, ops::UnaryFn::Elu, c.in(0), 1)};
+}
 
 std::vector<ValueId> import_selu(NodeContext& c) {
   return {unary(c, ops::UnaryFn::Selu, c.in(0), 1.6732632423543772, 1.0507009873554805)};
 }
 
 std::vector<ValueId> import_log1p(NodeContext& c) {
-  const ValueId sum = ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Add, c.in(0), scalar(c, 1));
+  const ValueId sum =
+      ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Add, c.in(0), scalar(c, 1));
   return {unary(c, ops::UnaryFn::Log, sum)};
 }
 
 std::vector<ValueId> import_expm1(NodeContext& c) {
-  return {ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Sub, unary(c, ops::UnaryFn::Exp, c.in(0)), scalar(c, 1))};
+  return {ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Sub,
+                      unary(c, ops::UnaryFn::Exp, c.in(0)), scalar(c, 1))};
 }
 
 std::vector<ValueId> import_add_n(NodeContext& c) {
   ValueId sum = c.in(0);
   for (std::size_t i = 1; i < c.inputs(); ++i) {
-    check(c.fact(i).shape == c.fact(0).shape, ErrorKind::Shape, "input {} has shape {}, expected {}", i,
-          str(c.fact(i).shape), str(c.fact(0).shape));
+    check(c.fact(i).shape == c.fact(0).shape, ErrorKind::Shape,
+          "input {} has shape {}, expected {}", i, str(c.fact(i).shape), str(c.fact(0).shape));
     sum = ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Add, sum, c.in(i));
   }
   return {sum};
@@ -68,8 +76,9 @@ std::vector<ValueId> import_add_n(NodeContext& c) {
 std::vector<ValueId> import_bias_add(NodeContext& c) {
   ValueId bias = c.in(1);
   const int rank = c.fact(0).rank();
-  check(rank >= 2 && c.fact(1).rank() == 1, ErrorKind::Shape, "inputs have shapes {} and {}, expected [N, …, C] and [C]",
-        str(c.fact(0).shape), str(c.fact(1).shape));
+  check(rank >= 2 && c.fact(1).rank() == 1, ErrorKind::Shape,
+        "inputs have shapes {} and {}, expected [N, …, C] and [C]", str(c.fact(0).shape),
+        str(c.fact(1).shape));
   if (c.layout() == ops::Layout::ChannelsFirst) {
     SymShape shape(static_cast<std::size_t>(rank), Dim(1));
     shape[1] = c.fact(1).shape[0];
@@ -80,7 +89,8 @@ std::vector<ValueId> import_bias_add(NodeContext& c) {
 
 std::vector<ValueId> import_matmul(NodeContext& c) {
   for (std::size_t i = 0; i < 2; ++i) {
-    check(c.fact(i).rank() == 2, ErrorKind::Shape, "input {} has shape {}, expected a matrix", i, str(c.fact(i).shape));
+    check(c.fact(i).rank() == 2, ErrorKind::Shape, "input {} has shape {}, expected a matrix", i,
+          str(c.fact(i).shape));
   }
   const std::string a = c.bool_attr("transpose_a", false) ? "km" : "mk";
   const std::string b = c.bool_attr("transpose_b", false) ? "nk" : "kn";
@@ -92,7 +102,8 @@ std::vector<ValueId> import_batch_matmul(NodeContext& c) {
   const char* flags[2] = {"adj_x", "adj_y"};
   for (std::size_t i = 0; i < 2; ++i) {
     const int rank = c.fact(i).rank();
-    check(rank >= 2, ErrorKind::Shape, "input {} has shape {}, expected at least two axes", i, str(c.fact(i).shape));
+    check(rank >= 2, ErrorKind::Shape, "input {} has shape {}, expected at least two axes", i,
+          str(c.fact(i).shape));
     if (!c.bool_attr(flags[i], false)) continue;
     Perm perm(static_cast<std::size_t>(rank));
     std::iota(perm.begin(), perm.end(), 0);
@@ -102,8 +113,12 @@ std::vector<ValueId> import_batch_matmul(NodeContext& c) {
   return {ops::matmul(c.graph(), c.fresh_name(), operands[0], operands[1])};
 }
 
-std::vector<ValueId> import_softmax(NodeContext& c) { return softmax(c, false); }
-std::vector<ValueId> import_log_softmax(NodeContext& c) { return softmax(c, true); }
+std::vector<ValueId> import_softmax(NodeContext& c) {
+  return softmax(c, false);
+}
+std::vector<ValueId> import_log_softmax(NodeContext& c) {
+  return softmax(c, true);
+}
 
 std::vector<ValueId> import_select(NodeContext& c) {
   ValueId condition = c.in(0);
@@ -123,10 +138,15 @@ std::vector<ValueId> import_clip(NodeContext& c) {
 
 std::vector<ValueId> reduce_over(NodeContext& c, ops::ReduceFn fn) {
   const auto axes = ops::normal_axes(c.constant_ints(1), c.fact(0).rank());
-  return {ops::reduce(c.graph(), c.fresh_name(), fn, c.in(0), axes, c.bool_attr("keep_dims", false))};
+  return {
+      ops::reduce(c.graph(), c.fresh_name(), fn, c.in(0), axes, c.bool_attr("keep_dims", false))};
 }
 
-std::vector<ValueId> import_arg_max(NodeContext& c) { return arg_reduce(c, true); }
-std::vector<ValueId> import_arg_min(NodeContext& c) { return arg_reduce(c, false); }
+std::vector<ValueId> import_arg_max(NodeContext& c) {
+  return arg_reduce(c, true);
+}
+std::vector<ValueId> import_arg_min(NodeContext& c) {
+  return arg_reduce(c, false);
+}
 
 }  // namespace treadle::tf

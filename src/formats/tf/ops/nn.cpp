@@ -16,8 +16,8 @@ namespace {
 
 void check_image(NodeContext& c, std::size_t i, int minimum = 4) {
   const int rank = c.fact(i).rank();
-  check(rank >= minimum && rank <= 5, ErrorKind::Shape, "input {} has shape {}, expected [N, spatial…, C]", i,
-        str(c.fact(i).shape));
+  check(rank >= minimum && rank <= 5, ErrorKind::Shape,
+        "input {} has shape {}, expected [N, spatial…, C]", i, str(c.fact(i).shape));
 }
 
 ops::Conv conv_of(NodeContext& c) {
@@ -47,23 +47,28 @@ std::vector<ValueId> pool(NodeContext& c, ops::PoolKind kind) {
 
 std::vector<ValueId> resize(NodeContext& c, ops::ResizeMode mode) {
   const Fact& x = c.fact(0);
-  check(x.rank() == 4, ErrorKind::Shape, "input 0 has shape {}, expected [N, H, W, C]", str(x.shape));
+  check(x.rank() == 4, ErrorKind::Shape, "input 0 has shape {}, expected [N, H, W, C]",
+        str(x.shape));
   const auto size = c.symbolic(1);
-  check(size.size() == 2, ErrorKind::Shape, "input 1 'size' has {} elements, expected 2", size.size());
-  const bool corners = c.bool_attr("align_corners", false), half = c.bool_attr("half_pixel_centers", false);
+  check(size.size() == 2, ErrorKind::Shape, "input 1 'size' has {} elements, expected 2",
+        size.size());
+  const bool corners = c.bool_attr("align_corners", false),
+             half = c.bool_attr("half_pixel_centers", false);
   check(!(corners && half), ErrorKind::Parse, "align_corners and half_pixel_centers are both set");
   ops::Resize r;
   r.mode = mode;
   const bool nearest = mode == ops::ResizeMode::Nearest;
   // TensorFlow's nearest takes floor((i + ½)·scale) with half-pixel centres, round(i·scale) with
   // aligned corners, floor(i·scale) otherwise (image_resizer_state.h).
-  r.coordinates = corners ? ops::Coordinates::AlignCorners
-                  : !half ? ops::Coordinates::Asymmetric
+  r.coordinates = corners   ? ops::Coordinates::AlignCorners
+                  : !half   ? ops::Coordinates::Asymmetric
                   : nearest ? ops::Coordinates::TfHalfPixelForNn
                             : ops::Coordinates::HalfPixel;
   r.nearest = corners ? ops::NearestRound::RoundPreferCeil : ops::NearestRound::Floor;
   r.sizes = {x.shape[0], size[0], size[1], x.shape[3]};
-  const ValueId in = mode == ops::ResizeMode::Linear ? ops::cast(c.graph(), c.fresh_name(), c.in(0), DType::F32) : c.in(0);
+  const ValueId in = mode == ops::ResizeMode::Linear
+                         ? ops::cast(c.graph(), c.fresh_name(), c.in(0), DType::F32)
+                         : c.in(0);
   return {c.add1(make_op<ops::Resize>(std::move(r)), {in})};
 }
 
@@ -73,13 +78,15 @@ std::vector<ValueId> import_conv(NodeContext& c) {
   auto conv = conv_of(c);
   // Grouped when the filter has fewer input channels than the image.
   const int rank = c.fact(0).rank();
-  check(c.fact(1).rank() == rank, ErrorKind::Shape, "input 1 'filter' has shape {}, expected rank {}",
-        str(c.fact(1).shape), rank);
-  const Dim& channels = c.fact(0).shape[static_cast<std::size_t>(ops::channel_axis(conv.layout, rank))];
+  check(c.fact(1).rank() == rank, ErrorKind::Shape,
+        "input 1 'filter' has shape {}, expected rank {}", str(c.fact(1).shape), rank);
+  const Dim& channels =
+      c.fact(0).shape[static_cast<std::size_t>(ops::channel_axis(conv.layout, rank))];
   const Dim& each = c.fact(1).shape[static_cast<std::size_t>(rank) - 2];
   if (channels.is_const() && each.is_const() && each.value() > 0) {
     check(channels.value() % each.value() == 0, ErrorKind::Shape,
-          "input 1 'filter' has shape {} for an input of {} channels", str(c.fact(1).shape), channels.value());
+          "input 1 'filter' has shape {} for an input of {} channels", str(c.fact(1).shape),
+          channels.value());
     conv.group = std::max<std::int64_t>(1, channels.value() / each.value());
   }
   return {c.add1(make_op<ops::Conv>(std::move(conv)), {c.in(0), c.in(1)})};
@@ -91,7 +98,8 @@ std::vector<ValueId> import_depthwise_conv(NodeContext& c) {
   check(w.size() == 4 && w[2].is_const() && w[3].is_const() && w[2].value() > 0, ErrorKind::Shape,
         "input 1 'filter' has shape {}, expected [kH, kW, C, multiplier]", str(w));
   conv.group = w[2].value();
-  const ValueId filter = ops::reshape(c.graph(), c.fresh_name() + "/filter", c.in(1), {w[0], w[1], 1, w[2] * w[3]});
+  const ValueId filter =
+      ops::reshape(c.graph(), c.fresh_name() + "/filter", c.in(1), {w[0], w[1], 1, w[2] * w[3]});
   return {c.add1(make_op<ops::Conv>(std::move(conv)), {c.in(0), filter})};
 }
 
@@ -106,16 +114,21 @@ std::vector<ValueId> import_conv_transpose(NodeContext& c) {
   conv.padding = c.padding(conv.layout, rank);
   conv.output_padding.assign(conv.strides.size(), 0);
   const auto sizes = c.symbolic(0);
-  check(sizes.size() == static_cast<std::size_t>(rank), ErrorKind::Shape, "input 0 'input_sizes' has {} elements, expected {}",
-        sizes.size(), rank);
+  check(sizes.size() == static_cast<std::size_t>(rank), ErrorKind::Shape,
+        "input 0 'input_sizes' has {} elements, expected {}", sizes.size(), rank);
   for (int i = 0; i < rank - 2; ++i) {
-    conv.output_spatial.push_back(sizes[static_cast<std::size_t>(ops::spatial_axis(conv.layout, i))]);
+    conv.output_spatial.push_back(
+        sizes[static_cast<std::size_t>(ops::spatial_axis(conv.layout, i))]);
   }
   return {c.add1(make_op<ops::ConvTranspose>(std::move(conv)), {c.in(2), c.in(1)})};
 }
 
-std::vector<ValueId> import_max_pool(NodeContext& c) { return pool(c, ops::PoolKind::Max); }
-std::vector<ValueId> import_avg_pool(NodeContext& c) { return pool(c, ops::PoolKind::Average); }
+std::vector<ValueId> import_max_pool(NodeContext& c) {
+  return pool(c, ops::PoolKind::Max);
+}
+std::vector<ValueId> import_avg_pool(NodeContext& c) {
+  return pool(c, ops::PoolKind::Average);
+}
 
 // Inference only: y = (x − mean)·scale/√(variance + ε) + offset; ε defaults to 1e-4, as old graphs
 // leave it out.
@@ -126,11 +139,15 @@ std::vector<ValueId> import_batch_norm(NodeContext& c) {
   Graph& g = c.graph();
   const auto name = [&] { return c.fresh_name(); };
   const std::string base = c.fresh_name();
-  const auto make = [&](ops::BinaryFn fn, ValueId a, ValueId b) { return ops::binary(g, base + "/stats", fn, a, b); };
+  const auto make = [&](ops::BinaryFn fn, ValueId a, ValueId b) {
+    return ops::binary(g, base + "/stats", fn, a, b);
+  };
   const ValueId scale = c.in(1), offset = c.in(2), mean = c.in(3), variance = c.in(4);
   const double epsilon = c.float_attr("epsilon", 1e-4f);
-  const ValueId sum = make(ops::BinaryFn::Add, variance, ops::scalar_like(g, base + "/epsilon", epsilon, variance));
-  ValueId factor = make(ops::BinaryFn::Mul, scale, ops::unary(g, base + "/rsqrt", ops::UnaryFn::Rsqrt, sum));
+  const ValueId sum =
+      make(ops::BinaryFn::Add, variance, ops::scalar_like(g, base + "/epsilon", epsilon, variance));
+  ValueId factor =
+      make(ops::BinaryFn::Mul, scale, ops::unary(g, base + "/rsqrt", ops::UnaryFn::Rsqrt, sum));
   ValueId shift = make(ops::BinaryFn::Sub, offset, make(ops::BinaryFn::Mul, mean, factor));
   if (c.layout() == ops::Layout::ChannelsFirst) {
     SymShape shape(static_cast<std::size_t>(c.fact(0).rank()), Dim(1));
@@ -146,7 +163,8 @@ std::vector<ValueId> import_lrn(NodeContext& c) {
   check_image(c, 0);
   ops::Lrn lrn;
   const std::int64_t radius = c.int_attr("depth_radius", 5);
-  check(radius >= 0 && radius < (1 << 20), ErrorKind::Parse, "attribute 'depth_radius' is {}", radius);
+  check(radius >= 0 && radius < (1 << 20), ErrorKind::Parse, "attribute 'depth_radius' is {}",
+        radius);
   lrn.axis = c.fact(0).rank() - 1;
   lrn.size = 2 * radius + 1;
   // TensorFlow does not divide alpha by the size of the window.
@@ -248,7 +266,8 @@ std::int64_t block_size(NodeContext& c) {
 
 Dim divided(const Dim& size, std::int64_t by, const char* what) {
   const auto q = exact_div(size, by);
-  check(q.has_value() || !size.is_const(), ErrorKind::Shape, "{} {} is not a multiple of the block {}", what, size.str(), by);
+  check(q.has_value() || !size.is_const(), ErrorKind::Shape,
+        "{} {} is not a multiple of the block {}", what, size.str(), by);
   return q ? *q : floor_div(size, by);
 }
 
@@ -269,10 +288,15 @@ std::vector<ValueId> import_depth_to_space(NodeContext& c) {
   const Dim channels = divided(s[3], b * b, "the channel count");
   ValueId x = ops::reshape(c.graph(), c.fresh_name(), c.in(0), {s[0], s[1], s[2], b, b, channels});
   x = ops::transpose(c.graph(), c.fresh_name(), x, {0, 1, 3, 2, 4, 5});
-  return {ops::reshape(c.graph(), c.fresh_name(), x, {s[0], s[1] * Dim(b), s[2] * Dim(b), channels})};
+  return {
+      ops::reshape(c.graph(), c.fresh_name(), x, {s[0], s[1] * Dim(b), s[2] * Dim(b), channels})};
 }
 
-std::vector<ValueId> import_resize_bilinear(NodeContext& c) { return resize(c, ops::ResizeMode::Linear); }
-std::vector<ValueId> import_resize_nearest(NodeContext& c) { return resize(c, ops::ResizeMode::Nearest); }
+std::vector<ValueId> import_resize_bilinear(NodeContext& c) {
+  return resize(c, ops::ResizeMode::Linear);
+}
+std::vector<ValueId> import_resize_nearest(NodeContext& c) {
+  return resize(c, ops::ResizeMode::Nearest);
+}
 
 }  // namespace treadle::tf
