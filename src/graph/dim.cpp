@@ -41,8 +41,12 @@ std::int64_t apply(AtomKind kind, std::int64_t a, std::int64_t b) {
       return floor_div_i(a, b);
     case AtomKind::CeilDiv:
       return -floor_div_i(checked_mul(a, -1), b);
-    case AtomKind::Mod:
-      return a - floor_div_i(a, b) * b;
+    case AtomKind::Mod: {
+      check(b != 0, ErrorKind::Shape, "a size is divided by zero");
+      if (b == -1) return 0;  // INT64_MIN % -1 traps
+      const std::int64_t r = a % b;
+      return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+    }
     case AtomKind::Min:
       return std::min(a, b);
     case AtomKind::Max:
@@ -311,8 +315,13 @@ std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
   if (divisor.size() != 1) return std::nullopt;
   std::vector<Term> result;
   for (Term t : DimAccess::terms(a)) {
-    if (t.coefficient % divisor[0].coefficient != 0) return std::nullopt;
-    t.coefficient /= divisor[0].coefficient;
+    const std::int64_t by = divisor[0].coefficient;
+    if (by == -1) {
+      t.coefficient = checked_mul(t.coefficient, -1);  // INT64_MIN % -1 traps
+    } else {
+      if (t.coefficient % by != 0) return std::nullopt;
+      t.coefficient /= by;
+    }
     for (const auto& f : divisor[0].factors) {
       auto it = std::find_if(t.factors.begin(), t.factors.end(),
                              [&f](const AtomPtr& p) { return p->key == f->key; });
