@@ -24,7 +24,10 @@ build() {
   local preset=$1 log=build/test-$1-build.log
   shift
   stage "build $preset"
-  if ! { cmake --preset "$preset" && ninja -C "build/$preset" -j"$jobs" "$@"; } >"$log" 2>&1; then
+  # Precompiled headers make a build from nothing a third faster; a build folder keeps its choice.
+  local options=()
+  [[ -f build/$preset/build.ninja ]] || options=(-DTREADLE_PCH=ON)
+  if ! { cmake --preset "$preset" "${options[@]+"${options[@]}"}" && ninja -C "build/$preset" -j"$jobs" "$@"; } >"$log" 2>&1; then
     grep -E -A3 'error|FAILED' "$log" | head -40
     echo "building $preset failed; the whole log is $log"
     failed=$((failed + 1))
