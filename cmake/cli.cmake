@@ -24,6 +24,10 @@ add_library(treadle_cli STATIC ${cli_sources})
 target_include_directories(treadle_cli PRIVATE ${PROJECT_BINARY_DIR}/generated)
 target_link_libraries(treadle_cli
   PUBLIC treadle_internal nlohmann_json::nlohmann_json CLI11::CLI11 PRIVATE PNG::PNG JPEG::JPEG)
+if(TREADLE_PCH)
+  target_precompile_headers(treadle_cli PRIVATE
+    <string> <vector> <fmt/format.h> <CLI/CLI.hpp> <nlohmann/json.hpp>)
+endif()
 
 add_executable(treadle_command src/cli/main.cpp src/cli/allocations.cpp)
 set_target_properties(treadle_command PROPERTIES

@@ -26,6 +26,18 @@ foreach(module IN LISTS TREADLE_MODULES)
   endforeach()
 endforeach()
 
+# The standard library and fmt are most of what a small file costs. Not for kernels, whose files have
+# flags of their own.
+if(TREADLE_PCH)
+  target_precompile_headers(treadle_base PRIVATE <algorithm> <functional> <map> <memory> <optional>
+    <set> <span> <string> <string_view> <unordered_map> <utility> <vector> <fmt/format.h>)
+  foreach(module IN LISTS TREADLE_MODULES)
+    if(TARGET treadle_${module} AND NOT module MATCHES "^(base|kernels)$")
+      target_precompile_headers(treadle_${module} REUSE_FROM treadle_base)
+    endif()
+  endforeach()
+endif()
+
 # Everything, for tests and the command, which reach inside.
 add_library(treadle_internal STATIC ${TREADLE_OBJECTS})
 target_include_directories(treadle_internal PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
