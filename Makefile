@@ -17,7 +17,8 @@ build/.setup: scripts/setup.sh scripts/requirements.txt
 
 .PHONY: build/release/treadle
 build/release/treadle: build/.setup
-	@cmake --preset release > build/cmake-release.log || { cat build/cmake-release.log; exit 1; }
+	@pch=; [ -f build/release/build.ninja ] || pch=-DTREADLE_PCH=ON; \
+	  cmake --preset release $$pch > build/cmake-release.log || { cat build/cmake-release.log; exit 1; }
 	@cmake --build --preset release -j $(JOBS) --target treadle_command
 
 demo: build/release/treadle
