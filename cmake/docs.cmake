@@ -2,6 +2,8 @@
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_test(NAME docs_operators
   COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/operators_doc.py --check)
+add_test(NAME docs_links
+  COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/docs_links.py)
 if(TARGET faces)
   set(models ${PROJECT_SOURCE_DIR}/tests/models)
   add_test(NAME example_faces COMMAND faces ${models}/onnx/yunet_n_dynamic/model.onnx

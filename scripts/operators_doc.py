@@ -83,6 +83,11 @@ def rewrites():
         yield rule, kinds, text, bool(layout)
 
 
+def plain(text):
+    """Text for a cell of a table, without what Markdown takes for a column or a link."""
+    return text.replace("|", "\\|").replace("](", "]\\(")
+
+
 def grid(names):
     """A list in columns that stays readable as text."""
     names = sorted(names, key=str.lower)
@@ -156,7 +161,7 @@ def document(old):
     ]
     for name in sorted(core):
         header, text = core[name]
-        text = text.replace("|", "\\|")
+        text = plain(text)
         out.append(f"| {name} | `{header}` | {text} | {', '.join(cpu.get(name, []))} |")
     rules = list(rewrites())
     out += [
@@ -171,7 +176,7 @@ def document(old):
     ]
     for rule, kinds, text, layout in rules:
         kinds = "everything" if kinds == "*" else kinds.replace(" ", ", ")
-        text = text.replace("|", "\\|")
+        text = plain(text)
         out.append(f"| {rule}{' *layout*' if layout else ''} | {kinds} | {text} |")
     out.append("| common_subexpressions | everything | f(x) and f(x) → one f(x); between rounds |")
     return "\n".join(out) + "\n"
