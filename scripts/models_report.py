@@ -46,7 +46,10 @@ def compare(program, file, folder, timeout):
     except subprocess.TimeoutExpired:
         return {"ok": False, "error": f"no answer within {timeout} s"}
     try:
-        return json.loads(done.stdout)
+        report = json.loads(done.stdout)
+        if "error" in report:
+            report["error"] = report["error"].removeprefix(f"{file}: ")
+        return report
     except json.JSONDecodeError:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         return {"ok": False, "error": lines[0].removeprefix("error: ")}

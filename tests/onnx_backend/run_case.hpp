@@ -4,6 +4,7 @@
 #include <string>
 
 #include "onnx_backend/compare_values.hpp"
+#include "onnx_backend/run_path.hpp"
 
 namespace treadle::backend {
 
@@ -13,10 +14,6 @@ struct Outcome {
   Status status = Status::Pass;
   std::string reason;
 };
-
-// How the model is run: by the reference evaluator as imported, the same after simplification, or
-// simplified, lowered and run by a Session.
-enum class Path { Reference, Simplified, Session };
 
 Outcome run_case(const std::string& folder, Path path, const Tolerance& tolerance);
 

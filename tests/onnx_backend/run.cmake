@@ -1,0 +1,24 @@
+# Finds the ONNX backend tests and runs RUNNER on them. Arguments: RUNNER, EXPECT (the list of tests
+# that do not pass), WORK (a folder to unpack to), MODELS (a folder that may hold the packed tests),
+# PYTHON (an interpreter with the package onnx, which can make the same data).
+set(archive ${MODELS}/onnx_backend/onnx_backend_tests.tar.xz)
+set(data ${WORK}/data)
+if(NOT EXISTS ${WORK}/complete)
+  file(REMOVE_RECURSE ${data})
+  file(MAKE_DIRECTORY ${data})
+  if(EXISTS ${archive})
+    file(ARCHIVE_EXTRACT INPUT ${archive} DESTINATION ${data})
+  else()
+    execute_process(COMMAND ${PYTHON} -c "import onnx.backend.test.cmd_tools as t; t.main()"
+      generate-data -o ${data} RESULT_VARIABLE failed OUTPUT_QUIET)
+    if(failed)
+      message(FATAL_ERROR "no ${archive}, and ${PYTHON} cannot make the data; run `make setup`")
+    endif()
+  endif()
+  file(TOUCH ${WORK}/complete)
+endif()
+execute_process(COMMAND ${RUNNER} ${data} --session --quiet --expect ${EXPECT}
+  RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "ONNX backend tests are not as ${EXPECT} says")
+endif()
