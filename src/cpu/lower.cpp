@@ -104,6 +104,7 @@ class Lowering {
       const int base = id_of(n.inputs[0]);
       const int id = add_value({n.id, 0}, Storage::Alias);
       program_->values[static_cast<std::size_t>(id)].alias_of = base;
+      program_->values[static_cast<std::size_t>(id)].view_op = std::string(n.op->name());
       return;
     }
     add_step(n);
