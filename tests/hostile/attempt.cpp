@@ -66,7 +66,10 @@ std::optional<std::int64_t> flops(const Program& program, const SymbolValues& sy
 void note_error(const Error& e, Attempt& out) {
   out.message = e.what();
   if (e.kind() == ErrorKind::Internal) out.fault = "an internal error";
-  if (e.contexts().empty() || e.message().empty()) out.fault = "an error without context";
+  const std::string& text = e.message();
+  const bool says_where = !e.contexts().empty() || text.starts_with("node '") ||
+                          text.starts_with("input '") || text.starts_with("output '");
+  if (text.empty() || !says_where) out.fault = "an error without context";
 }
 
 }  // namespace

@@ -129,6 +129,7 @@ std::vector<std::string> find_models(const std::string& folder) {
     shared.ran += got.ran;
     if (!got.fault.empty()) {
       std::fprintf(stderr, "%s: %s\n", got.fault.c_str(), got.message.c_str());
+      std::fflush(stderr);
       _exit(3);
     }
   }
