@@ -49,7 +49,16 @@ void plan_segment(const Program& p, const Segment& segment, const SymbolValues& 
   for (int v : segment.arena) {
     bound.offsets.push_back({v, lifetimes[index.at(p.place[static_cast<std::size_t>(v)])].offset});
   }
-  for (int v : segment.aliases) bound.shapes.push_back({v, shape_of(v)});
+  for (int v : segment.aliases) {
+    const Shape shape = shape_of(v);
+    const ProgramValue& value = p.values[static_cast<std::size_t>(v)];
+    const Shape base = shape_of(value.alias_of);
+    check(shape.elements() == base.elements(), ErrorKind::Shape,
+          "node '{}' ({}): input of shape {} has {} elements, target {} = {} has {}", value.name,
+          value.view_op, base.str(), base.elements(), str(value.fact.shape), shape.str(),
+          shape.elements());
+    bound.shapes.push_back({v, shape});
+  }
 }
 
 }  // namespace treadle

@@ -41,6 +41,7 @@ struct ProgramValue {
   Storage storage = Storage::Arena;
   std::shared_ptr<const Tensor> constant;
   int alias_of = -1;
+  std::string view_op;  // of an alias: the operator that makes it, "Reshape"
 };
 
 struct Step {
