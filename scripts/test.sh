@@ -42,8 +42,9 @@ check() {
   shift
   stage "test $preset"
   rm -f "$report"
+  local code=0
   ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j"$jobs" \
-    --output-junit "$report" "$@"
+    --output-junit "$report" "$@" || code=$?
   if [[ ! -s $report ]]; then
     failed=$((failed + 1))
     failures+=("$preset: no report of tests")
@@ -54,6 +55,11 @@ check() {
   head=$(tr '\n' ' ' <"$report" | grep -o '<testsuite [^>]*>' | head -1)
   number() { sed -E "s/.*[[:space:]]$1=\"([0-9]+)\".*/\1/" <<<"$head"; }
   total=$(number tests) bad=$(number failures) missed=$(($(number skipped) + $(number disabled)))
+  if [[ $code -ne 0 && $bad -eq 0 ]]; then
+    # Tests whose program is missing count as not run.
+    bad=1 missed=$((missed > 0 ? missed - 1 : 0))
+    failures+=("$preset: ctest ended with code $code")
+  fi
   passed=$((passed + total - bad - missed))
   failed=$((failed + bad))
   skipped=$((skipped + missed))
