@@ -12,8 +12,9 @@ struct Tolerance {
   double atol = 1e-5;
 };
 
-// Empty when equal: same kind, dtype, shape; floats within atol + rtol · |expected|, NaN equal to
-// NaN; everything else exactly. Otherwise says where and how they differ.
+// Empty when equal: same kind, dtype, shape; floats within atol + rtol · |expected|, where rtol is
+// two units in the last place at least, NaN equal to NaN; everything else exactly. Otherwise says
+// where and how they differ.
 std::string difference(const Value& got, const Value& expected, const Tolerance& tolerance);
 
 }  // namespace treadle::backend

@@ -1,7 +1,8 @@
 // onnx_backend_runner FOLDER… [--simplified | --session] [--filter TEXT] [--expect FILE] [--quiet]
 // Runs every test below the folders and prints "PASS|FAIL|UNSUPPORTED name reason" a line. A test
 // that crashes or hangs is a FAIL and stops nothing. Exit status 1 when a test fails that FILE does
-// not list (name, tab, reason a line), or passes although it does; without FILE, when one fails.
+// not list (name, tab, reason a line), or passes or is missing although it does; without FILE, when
+// one fails.
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "onnx_backend/run_case.hpp"
@@ -97,6 +99,7 @@ class Report {
 
   void add(const std::string& name, const Outcome& o) {
     ++counts_[static_cast<std::size_t>(o.status)];
+    seen_.insert(name);
     const bool listed = expected_.contains(name);
     const bool pass = o.status == Status::Pass;
     const bool wrong = options_.expect.empty() ? o.status == Status::Fail : pass == listed;
@@ -106,7 +109,13 @@ class Report {
                 o.reason.c_str());
   }
 
-  int finish() const {
+  // A listed test that is not there counts as not as expected, unless a filter chose the tests.
+  int finish() {
+    for (const auto& [name, reason] : expected_) {
+      if (!options_.filter.empty() || seen_.contains(name)) continue;
+      ++wrong_;
+      std::printf("LISTED BUT MISSING %s\n", name.c_str());
+    }
     std::printf("%d pass, %d fail, %d unsupported; %d not as expected\n", counts_[0], counts_[1],
                 counts_[2], wrong_);
     return wrong_ == 0 ? 0 : 1;
@@ -115,6 +124,7 @@ class Report {
  private:
   const Options& options_;
   std::map<std::string, std::string> expected_;
+  std::set<std::string> seen_;
   int counts_[3] = {};
   int wrong_ = 0;
 };

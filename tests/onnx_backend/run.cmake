@@ -9,8 +9,8 @@ if(NOT EXISTS ${WORK}/complete)
   if(EXISTS ${archive})
     file(ARCHIVE_EXTRACT INPUT ${archive} DESTINATION ${data})
   else()
-    execute_process(COMMAND ${PYTHON} -c "import onnx.backend.test.cmd_tools as t; t.main()"
-      generate-data -o ${data} RESULT_VARIABLE failed OUTPUT_QUIET)
+    execute_process(COMMAND ${PYTHON} ${CMAKE_CURRENT_LIST_DIR}/generate.py ${data}
+      RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
     if(failed)
       message(FATAL_ERROR "no ${archive}, and ${PYTHON} cannot make the data; run `make setup`")
     endif()

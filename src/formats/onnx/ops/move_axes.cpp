@@ -25,6 +25,14 @@ std::int64_t block_size(NodeContext& c) {
   return b;
 }
 
+// Whether a block's place is the outer part of the channel number (DCR), not the inner one (CRD).
+bool depth_first(NodeContext& c) {
+  const std::string mode = c.string_attr("mode", "DCR");
+  check(mode == "DCR" || mode == "CRD", ErrorKind::Parse,
+        "attribute 'mode' is '{}', expected DCR or CRD", mode);
+  return mode == "DCR";
+}
+
 }  // namespace
 
 std::vector<ValueId> import_transpose(NodeContext& c) {
@@ -67,9 +75,7 @@ std::vector<ValueId> import_depth_to_space(NodeContext& c) {
   const std::int64_t b = block_size(c);
   const SymShape s = c.fact(0).shape;
   const Dim depth = divided(s[1], b * b, "the number of channels");
-  const std::string mode = c.string_attr("mode", "DCR");
-  check(mode == "DCR" || mode == "CRD", ErrorKind::Parse, "attribute 'mode' is '{}'", mode);
-  const bool dcr = mode == "DCR";
+  const bool dcr = depth_first(c);
   ValueId x = reshape(
       c, c.in(0),
       dcr ? SymShape{s[0], b, b, depth, s[2], s[3]} : SymShape{s[0], depth, b, b, s[2], s[3]});
@@ -83,7 +89,8 @@ std::vector<ValueId> import_space_to_depth(NodeContext& c) {
   const Dim h = divided(s[2], b, "the height");
   const Dim w = divided(s[3], b, "the width");
   ValueId x = reshape(c, c.in(0), {s[0], s[1], h, b, w, b});
-  x = c.add1(make_op<ops::Transpose>(Perm{0, 3, 5, 1, 2, 4}), {x});
+  const bool dcr = depth_first(c);
+  x = c.add1(make_op<ops::Transpose>(dcr ? Perm{0, 3, 5, 1, 2, 4} : Perm{0, 1, 3, 5, 2, 4}), {x});
   return {reshape(c, x, {s[0], s[1] * (b * b), h, w})};
 }
 
