@@ -5,7 +5,7 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 VENV ?= .venv
 
-.PHONY: all demo test test-quick test-full bench models setup format lint clean
+.PHONY: all demo test test-sanitizers bench models setup format lint clean
 
 all: build/release/treadle
 
@@ -25,10 +25,12 @@ demo: build/release/treadle
 	scripts/demo.sh
 
 test: build/.setup
-	scripts/test.sh full
+	scripts/test.sh release
 
-test-quick: build/.setup
-	scripts/test.sh quick
+# The same under AddressSanitizer and UndefinedBehaviorSanitizer, and the threads under
+# ThreadSanitizer: compiles everything twice more.
+test-sanitizers: build/.setup
+	scripts/test.sh sanitizers
 
 bench: build/release/treadle
 	scripts/bench.sh

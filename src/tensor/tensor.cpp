@@ -45,8 +45,11 @@ std::shared_ptr<void> allocate_strings(std::size_t count) {
 std::size_t checked_bytes(DType dtype, const Shape& shape, std::int64_t limit) {
   const std::size_t unit = dtype == DType::String ? sizeof(std::string) : size_of(dtype);
   const std::int64_t bytes = checked_mul(shape.elements(), static_cast<std::int64_t>(unit));
-  check(bytes <= limit, ErrorKind::Memory, "a tensor {}{} needs {} bytes, the limit is {}",
-        name_of(dtype), shape.str(), bytes, limit);
+  // The text is made only when it is needed: sessions come here in each run.
+  if (bytes > limit) {
+    fail(ErrorKind::Memory, "a tensor {}{} needs {} bytes, the limit is {}", name_of(dtype),
+         shape.str(), bytes, limit);
+  }
   return static_cast<std::size_t>(bytes);
 }
 
