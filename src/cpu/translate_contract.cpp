@@ -31,20 +31,22 @@ void for_each(std::span<const LoopDim> loops, F&& body) {
 
 // A constant B, packed: one matrix a distinct offset that the loops visit.
 struct PackedConstant {
-  std::vector<std::size_t> at;  // by step of the loops, in floats
+  std::map<std::ptrdiff_t, std::size_t> at;  // offset in B → floats
+  std::int64_t k = 0, n = 0;
   Tensor data;
 };
 
 std::shared_ptr<const PackedConstant> pack(const ContractPlan& p, const float* b) {
   auto packed = std::make_shared<PackedConstant>();
+  packed->k = p.k.size;
+  packed->n = p.n.size;
   const std::size_t each = kernels::packed_b_floats(p.k.size, p.n.size);
-  std::map<std::ptrdiff_t, std::size_t> offsets;
   for_each(p.loops, [&](std::ptrdiff_t, std::ptrdiff_t offset, std::ptrdiff_t) {
-    packed->at.push_back(offsets.try_emplace(offset, offsets.size() * each).first->second);
+    packed->at.try_emplace(offset, packed->at.size() * each);
   });
-  packed->data = Tensor(DType::F32, Shape{static_cast<std::int64_t>(offsets.size() * each)});
+  packed->data = Tensor(DType::F32, Shape{static_cast<std::int64_t>(packed->at.size() * each)});
   auto* out = static_cast<float*>(packed->data.mutable_data());
-  for (const auto& [offset, at] : offsets) {
+  for (const auto& [offset, at] : packed->at) {
     kernels::pack_b(b + offset, p.k.b, p.n.b, p.k.size, p.n.size, out + at);
   }
   return packed;
@@ -58,6 +60,7 @@ class BoundContract final : public BoundKernel {
     // A vector over the last axis repeats when other axes were merged into the columns.
     repeat(epilogue_.bias);
     repeat(epilogue_.slope);
+    if (packed_) find_matrices();
     workspace_ =
         packed_ ? kernels::gemm_workspace_bytes(packed_args(nullptr, 0, nullptr, nullptr), threads)
                 : kernels::batched_gemm_workspace_bytes(
@@ -76,7 +79,7 @@ class BoundContract final : public BoundKernel {
       std::size_t step = 0;
       for_each(loops, [&](std::ptrdiff_t oa, std::ptrdiff_t, std::ptrdiff_t oc) {
         kernels::gemm(
-            packed_args(a + oa, packed_->at[step++], c + oc, residual ? residual + oc : nullptr),
+            packed_args(a + oa, matrices_[step++], c + oc, residual ? residual + oc : nullptr),
             ctx.workspace, ctx.parallel);
       });
       return;
@@ -90,6 +93,20 @@ class BoundContract final : public BoundKernel {
   }
 
  private:
+  // The packed matrix of each step of the loops.
+  void find_matrices() {
+    check(packed_->k == plan_.k.size && packed_->n == plan_.n.size, ErrorKind::Internal,
+          "a constant was packed as {} x {}, the sizes at hand ask for {} x {}", packed_->k,
+          packed_->n, plan_.k.size, plan_.n.size);
+    for_each(std::span<const LoopDim>(plan_.loops),
+             [&](std::ptrdiff_t, std::ptrdiff_t offset, std::ptrdiff_t) {
+               const auto it = packed_->at.find(offset);
+               check(it != packed_->at.end(), ErrorKind::Internal,
+                     "no matrix was packed at offset {}", offset);
+               matrices_.push_back(it->second);
+             });
+  }
+
   void repeat(std::vector<float>& v) const {
     const std::size_t own = v.size();
     while (own != 0 && v.size() < static_cast<std::size_t>(plan_.n.size))
@@ -138,6 +155,7 @@ class BoundContract final : public BoundKernel {
 
   ContractPlan plan_;
   std::shared_ptr<const PackedConstant> packed_;
+  std::vector<std::size_t> matrices_;
   OwnedEpilogue epilogue_;
   std::size_t workspace_ = 0;
 };
@@ -192,12 +210,16 @@ class ContractKernel final : public Kernel {
     return out;
   }
 
-  // No letter stands in all three: the packed form does not depend on the other operand's sizes.
+  // The packed form does not depend on the other operand's sizes: no letter stands in all three,
+  // and the constant's letters end the output in a row, so that what merges is known.
   bool batch_free() const {
+    const std::string& own = op_.inputs[static_cast<std::size_t>(constant_)];
+    const std::string& other = op_.inputs[static_cast<std::size_t>(1 - constant_)];
+    bool tail = false;
     for (char letter : op_.output) {
-      if (op_.inputs[0].find(letter) != std::string::npos &&
-          op_.inputs[1].find(letter) != std::string::npos)
-        return false;
+      const bool here = own.find(letter) != std::string::npos;
+      if ((here && other.find(letter) != std::string::npos) || (tail && !here)) return false;
+      tail = here;
     }
     return true;
   }
