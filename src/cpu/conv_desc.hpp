@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "graph/dim.hpp"
+#include "graph/graph.hpp"
 #include "kernels/conv/conv.hpp"
 
 namespace treadle::cpu {
@@ -21,6 +22,10 @@ inline constexpr AxisFields kAxes[3] = {
     {&kernels::ConvDesc::W, &kernels::ConvDesc::kW, &kernels::ConvDesc::stride_w,
      &kernels::ConvDesc::dilation_w, &kernels::ConvDesc::pad_left, &kernels::ConvDesc::W_out},
 };
+
+// Whether the kernel of a Conv or ConvTranspose node takes it: f32, channels last, one to three
+// spatial axes, known channels, constant weights and bias. False for other operators.
+bool has_conv_kernel(const Graph& graph, const Node& node);
 
 // A size for choosing the algorithm before it is known: every symbol stands for 320.
 std::int64_t guess(const Dim& d);

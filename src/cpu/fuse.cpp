@@ -4,10 +4,9 @@
 #include <optional>
 
 #include "cpu/contract_plan.hpp"
+#include "cpu/conv_desc.hpp"
 #include "ops/binary.hpp"
 #include "ops/contract.hpp"
-#include "ops/conv.hpp"
-#include "ops/conv_transpose.hpp"
 #include "ops/unary.hpp"
 
 namespace treadle::cpu {
@@ -18,18 +17,8 @@ using kernels::Act;
 // A producer whose kernel takes an epilogue over its last axis.
 bool takes_epilogue(const Graph& g, const Node& n) {
   if (n.outputs[0].fact.dtype != DType::F32 || n.outputs[0].fact.rank() < 1) return false;
-  const auto constant_weights = [&](ops::Layout layout) {
-    const int rank = n.outputs[0].fact.rank();
-    const bool constant_bias =
-        n.inputs.size() < 3 || !n.inputs[2].present() || g.fact(n.inputs[2]).value;
-    return layout == ops::Layout::ChannelsLast && rank >= 3 && rank <= 5 &&
-           g.fact(n.inputs[0]).shape.back().is_const() && g.fact(n.inputs[1]).value &&
-           constant_bias;
-  };
-  if (const auto* conv = n.op->as<ops::Conv>()) return constant_weights(conv->layout);
-  if (const auto* conv = n.op->as<ops::ConvTranspose>()) return constant_weights(conv->layout);
   if (const auto* contract = n.op->as<ops::Contract>()) return is_gemm(*contract);
-  return false;
+  return has_conv_kernel(g, n);
 }
 
 bool absorb_unary(const ops::Unary& u, FusedEpilogue& e) {

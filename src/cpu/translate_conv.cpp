@@ -126,17 +126,10 @@ class ConvKernel final : public Kernel {
 }  // namespace
 
 Translation translate_conv(const TranslateContext& ctx) {
+  if (!has_conv_kernel(ctx.graph, ctx.node)) return {};
   const auto& op = *ctx.node.op->as<ops::Conv>();
-  const int rank = ctx.in(0).rank();
-  if (op.layout != ops::Layout::ChannelsLast || ctx.in(0).dtype != DType::F32 || rank < 3 ||
-      rank > 5)
-    return {};
-  const Tensor* w = ctx.constant(1);
-  const Tensor* bias = ctx.constant(2);
-  if (!w || (ctx.has(2) && !bias)) return {};
-  if (!ctx.in(0).shape.back().is_const()) return {};
-  return {
-      std::make_shared<ConvKernel>(op, ctx.in(0), *w, OwnedEpilogue(ctx.fused, bias), ctx.options)};
+  const OwnedEpilogue epilogue(ctx.fused, ctx.constant(2));
+  return {std::make_shared<ConvKernel>(op, ctx.in(0), *ctx.constant(1), epilogue, ctx.options)};
 }
 
 }  // namespace treadle::cpu

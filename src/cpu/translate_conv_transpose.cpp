@@ -77,11 +77,11 @@ class ConvTransposeKernel final : public Kernel {
     const std::size_t spatial = x.size() - 2;
     Desc d = fixed_;
     d.N = x[0];
+    // The output's sizes may be expressions that have their values by now.
+    ops::ConvTranspose op = op_;
     for (std::size_t i = 0; i < spatial; ++i) {
       const AxisFields& f = kAxes[3 - spatial + i];
       d.*f.in = x[i + 1];
-      // The output's size may be an expression that has its value by now.
-      ops::ConvTranspose op = op_;
       if (!op.output_spatial.empty()) op.output_spatial[i] = y[i + 1];
       d.*f.pad = op.axis_window(static_cast<int>(i), x[i + 1], d.*f.kernel).before.value();
       d.*f.out = y[i + 1];
@@ -99,15 +99,10 @@ class ConvTransposeKernel final : public Kernel {
 }  // namespace
 
 Translation translate_conv_transpose(const TranslateContext& ctx) {
+  if (!has_conv_kernel(ctx.graph, ctx.node)) return {};
   const auto& op = *ctx.node.op->as<ops::ConvTranspose>();
-  const int rank = ctx.in(0).rank();
-  if (op.layout != ops::Layout::ChannelsLast || ctx.in(0).dtype != DType::F32 || rank < 3 ||
-      rank > 5)
-    return {};
-  const Tensor* w = ctx.constant(1);
-  const Tensor* bias = ctx.constant(2);
-  if (!w || (ctx.has(2) && !bias) || !ctx.in(0).shape.back().is_const()) return {};
-  return {std::make_shared<ConvTransposeKernel>(op, *w, OwnedEpilogue(ctx.fused, bias))};
+  const OwnedEpilogue epilogue(ctx.fused, ctx.constant(2));
+  return {std::make_shared<ConvTransposeKernel>(op, *ctx.constant(1), epilogue)};
 }
 
 }  // namespace treadle::cpu
