@@ -1,0 +1,87 @@
+// Launching kernels: what the devices of this module share.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "plan/device.hpp"
+
+namespace treadle::gpu {
+
+// Every kernel of kernels/list.inc, in its order.
+enum class KernelId : std::uint16_t {
+#define TK_ENTRY(name, ...) name,
+#include "gpu/kernels/list.inc"
+#undef TK_ENTRY
+  kCount
+};
+
+struct KernelInfo {
+  const char* name;          // of the entry in the fat binary and the MSL text
+  int buffers;               // the last is written, the others are read (unless the entry says more)
+  std::size_t param_bytes;   // of its parameter struct
+  std::size_t shared_bytes;  // of its shared-memory struct, 0 for none
+  bool barriers;             // false: no barrier, no warp operation, no shared memory
+};
+const KernelInfo& kernel_info(KernelId id);
+
+struct Extent3 {
+  std::uint32_t x = 1, y = 1, z = 1;
+};
+
+inline constexpr int kMaxBuffers = 8;
+inline constexpr std::size_t kMaxParamBytes = 512;
+
+// The limits that every device keeps: groups.x < 2^31, groups.y and groups.z <= 65535, threads in a
+// group <= 1024 and threads.z <= 64. A launch with an extent of 0 is an error.
+struct Launch {
+  KernelId kernel = KernelId::kCount;
+  Extent3 groups, threads;
+  std::array<DeviceAddress, kMaxBuffers> buffers{};
+  int buffer_count = 0;
+  const void* params = nullptr;  // copied by launch()
+  std::size_t param_bytes = 0;
+  // The step it belongs to, for errors; must outlive the queue's next sync.
+  const char* label = "";
+};
+
+template <typename P>
+Launch make_launch(KernelId kernel, Extent3 groups, Extent3 threads,
+                   std::initializer_list<DeviceAddress> buffers, const P& params,
+                   const char* label) {
+  static_assert(sizeof(P) <= kMaxParamBytes);
+  Launch l{kernel, groups, threads, {}, 0, &params, sizeof(P), label};
+  for (const DeviceAddress b : buffers) l.buffers[static_cast<std::size_t>(l.buffer_count++)] = b;
+  return l;
+}
+
+class Queue : public DeviceQueue {
+ public:
+  // Throws Error when the launch does not fit the kernel (buffer count, parameter bytes, limits).
+  virtual void launch(const Launch& launch) = 0;
+};
+
+// Throws Internal error unless the launch fits the kernel and the limits; for the devices.
+void check_launch(const Launch& launch);
+
+// The simulated device: the kernels as plain C++ on this CPU.
+struct SimOptions {
+  // 0: threads of a group in order. Others: a greedy random order drawn from this seed, which finds
+  // missing barriers that the fair order hides.
+  std::uint32_t seed = 0;
+};
+std::shared_ptr<Device> make_sim_device(const SimOptions& options = {});
+
+// Device `ordinal` of the CUDA driver. Throws Error (kind Device) that says what is missing: the
+// driver library, a device, or an architecture that this build has kernels for.
+std::shared_ptr<Device> make_cuda_device(int ordinal = 0);
+// Why there is no CUDA device, or empty. Never throws; loads the driver library when it is there.
+std::string why_no_cuda();
+// The architectures in this build's fat binary, "sm_80 sm_90a compute_90"; empty: built without.
+std::string_view cuda_architectures();
+
+}  // namespace treadle::gpu
