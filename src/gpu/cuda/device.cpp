@@ -65,9 +65,7 @@ std::shared_ptr<Device> make_cuda_device(int ordinal) {
   // Loading the kernels takes a while and memory: one object a device for as long as one is in use.
   static std::mutex mutex;
   static std::map<int, std::weak_ptr<Device>>& devices = *new std::map<int, std::weak_ptr<Device>>;
-  if (!cuda::driver_or_reason().why_not.empty()) {
-    fail(ErrorKind::Device, "{}", cuda::driver_or_reason().why_not);
-  }
+  if (const std::string why = why_no_cuda(); !why.empty()) fail(ErrorKind::Device, "{}", why);
   const std::lock_guard lock(mutex);
   if (std::shared_ptr<Device> device = devices[ordinal].lock()) return device;
   auto device = std::make_shared<cuda::CudaDevice>(ordinal);

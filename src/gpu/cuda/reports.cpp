@@ -31,8 +31,8 @@ std::string Reports::collect() {
     tk::tk_status& status = slot(i);
     if (!status.met) continue;
     if (text.empty()) {
-      text = fmt::format("{}: index {} is out of range, the limit is {}", labels_[i], status.index,
-                         status.limit);
+      text = fmt::format("{}: index {} is out of range, expected at least {} and below {}",
+                         labels_[i], status.index, -status.limit, status.limit);
     }
     status = {};
   }

@@ -106,17 +106,19 @@ void StreamQueue::close() noexcept {
 }
 
 void StreamQueue::upload(DeviceAddress to, const void* from, std::size_t bytes) {
-  if (bytes == 0) return;
-  const ContextScope scope(*context_);
-  context_->check(driver_.copy_to_device(to, from, bytes, stream_), "copying to the device");
+  if (bytes > 0) {
+    const ContextScope scope(*context_);
+    context_->check(driver_.copy_to_device(to, from, bytes, stream_), "copying to the device");
+  }
   ++counting().copies_to_device;
   counting().bytes_to_device += static_cast<std::int64_t>(bytes);
 }
 
 void StreamQueue::download(void* to, DeviceAddress from, std::size_t bytes) {
-  if (bytes == 0) return;
-  const ContextScope scope(*context_);
-  context_->check(driver_.copy_to_host(to, from, bytes, stream_), "copying to the host");
+  if (bytes > 0) {
+    const ContextScope scope(*context_);
+    context_->check(driver_.copy_to_host(to, from, bytes, stream_), "copying to the host");
+  }
   ++counting().copies_to_host;
   counting().bytes_to_host += static_cast<std::int64_t>(bytes);
 }
