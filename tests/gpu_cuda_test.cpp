@@ -10,9 +10,12 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "gpu/cuda/context.hpp"
 #include "gpu/cuda/device.hpp"
 #include "gpu/cuda/driver.hpp"
 #include "gpu/cuda/fatbin.hpp"
+#include "gpu/cuda/reports.hpp"
+#include "gpu/kernels/params.hpp"
 #include "gpu/queue.hpp"
 
 namespace treadle::gpu {
@@ -206,6 +209,66 @@ TEST_F(CudaDevice, RecordingIsReplayedWithTheSameAddresses) {
   EXPECT_EQ(queue_->counters().bytes_to_host, static_cast<std::int64_t>(3 * bytes));
   EXPECT_EQ(queue_->counters().syncs, 3);
   EXPECT_EQ(error_of([&] { queue_->end_recording(); }).first, ErrorKind::Device);
+}
+
+// Copies `count` floats, a power of two that is 2^log2.
+Launch copy_floats(DeviceAddress from, DeviceAddress to, int log2, const tk::CopyParams& params) {
+  const auto groups = static_cast<std::uint32_t>(((1 << log2) + 255) / 256);
+  return make_launch(KernelId::copy_nd_b4, {groups}, {64}, {from, to}, params, "node 'copy'");
+}
+tk::CopyParams copy_params(int log2) {
+  tk::CopyParams p{};
+  // A divisor 2^n is the shift alone.
+  for (tk::tk_divisor& size : p.size) size = {1, 0, 0};
+  p.size[0] = {1u << log2, 0, static_cast<tk::tk_u32>(log2)};
+  p.from_stride[0] = p.to_stride[0] = 1;
+  p.count = 1 << log2;
+  return p;
+}
+
+TEST_F(CudaDevice, LaunchesRunAtOnceAndRecorded) {
+  constexpr int kLog2 = 12;
+  const std::vector<float> from = numbers(1 << kLog2);
+  const std::size_t bytes = from.size() * sizeof(float);
+  const DeviceBufferPtr a = device_->allocate(bytes, "a"), b = device_->allocate(bytes, "b");
+  std::vector<float> to(from.size());
+  queue_->upload(a->address(), from.data(), bytes);
+  {
+    // Parameters are copied by launch().
+    const tk::CopyParams params = copy_params(kLog2);
+    queue_->launch(copy_floats(a->address(), b->address(), kLog2, params));
+  }
+  queue_->download(to.data(), b->address(), bytes);
+  queue_->sync();
+  EXPECT_EQ(to, from);
+
+  const auto out = device_->allocate_staging(bytes);
+  tk::CopyParams reversed = copy_params(kLog2);
+  reversed.from_base = reversed.count - 1;
+  reversed.from_stride[0] = -1;
+  queue_->begin_recording();
+  queue_->launch(copy_floats(a->address(), b->address(), kLog2, reversed));
+  queue_->download(out->data(), b->address(), bytes);
+  const auto recording = queue_->end_recording();
+  EXPECT_EQ(queue_->counters().launches, 1);
+  for (int i = 0; i < 2; ++i) queue_->replay(*recording);
+  queue_->sync();
+  const std::vector<float> want(from.rbegin(), from.rend());
+  EXPECT_EQ(std::memcmp(out->data(), want.data(), bytes), 0);
+  EXPECT_EQ(queue_->counters().launches, 3);
+}
+
+TEST_F(CudaDevice, ReportsAreCollectedOnce) {
+  cuda::Reports reports(cuda::DeviceContext::open(0));
+  EXPECT_EQ(reports.collect(), "");
+  for (int i = 0; i < 100; ++i) EXPECT_NE(reports.take("node " + std::to_string(i)), 0u);
+  EXPECT_EQ(reports.collect(), "");
+  // What tk_report_index does, in unified addressing at the same address.
+  auto* status = reinterpret_cast<tk::tk_status*>(reports.take("node 'g'"));
+  *status = {1, 0, -9, 5};
+  EXPECT_EQ(reports.collect(),
+            "node 'g': index -9 is out of range, expected at least -5 and below 5");
+  EXPECT_EQ(reports.collect(), "");
 }
 
 TEST_F(CudaDevice, EmptyRecording) {
