@@ -9,6 +9,7 @@
 #define TK_CTX const tk::tk_ctx&
 #define TK_BARRIER(c) __syncthreads()
 #define TK_UNROLL _Pragma("unroll")
+#define TK_NO_UNROLL _Pragma("unroll 1")
 #define TK_CHECK_ALIGNED(pointer, bytes)
 
 #define TK_IN(T) const T* __restrict__

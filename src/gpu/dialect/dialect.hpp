@@ -7,6 +7,7 @@
 //   TK_CTX                         the type of the first parameter of kernels: who am I
 //   TK_BARRIER(c)                  all threads of the group wait for each other; memory is visible
 //   TK_UNROLL                      before a loop with constant bounds
+//   TK_NO_UNROLL                   before a loop that must stay one, for the size of the code
 //   TK_KERNEL(...)                 makes an entry of a line of the kernel list
 //   tk_ctx                         tid, bid, bdim, gdim (x, y, z), lane (0..31), warp
 //   tk_u32x2, tk_u32x4             .x .y .z .w, aligned to their size

@@ -15,8 +15,9 @@
 #define TK_PARAM const
 #define TK_LOCAL
 #define TK_CTX const tk::tk_ctx&
-#define TK_BARRIER(c) treadle::gpu::sim::barrier(std::source_location::current())
+#define TK_BARRIER(c) ((void)(c), treadle::gpu::sim::barrier(std::source_location::current()))
 #define TK_UNROLL
+#define TK_NO_UNROLL
 #define TK_CHECK_ALIGNED(pointer, bytes) treadle::gpu::sim::check_aligned(pointer, bytes)
 
 #define TK_IN(T) const T*

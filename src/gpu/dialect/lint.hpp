@@ -10,6 +10,7 @@
 #define TK_CTX __private const tk::tk_ctx&
 #define TK_BARRIER(c) barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define TK_UNROLL _Pragma("unroll")
+#define TK_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #define TK_CHECK_ALIGNED(pointer, bytes)
 
 #define TK_IN(T) __global const T*

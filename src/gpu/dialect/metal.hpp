@@ -13,6 +13,7 @@ using namespace metal;
 #define TK_CTX thread const tk::tk_ctx&
 #define TK_BARRIER(c) threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device)
 #define TK_UNROLL _Pragma("unroll")
+#define TK_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #define TK_CHECK_ALIGNED(pointer, bytes)
 
 #define TK_IN(T) device const T*
