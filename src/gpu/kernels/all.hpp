@@ -2,3 +2,9 @@
 #pragma once
 
 #include "gpu/kernels/copy.hpp"
+#include "gpu/kernels/reduce.hpp"
+#include "gpu/kernels/softmax.hpp"
+#include "gpu/kernels/norm.hpp"
+#include "gpu/kernels/cumulative.hpp"
+#include "gpu/kernels/gather.hpp"
+#include "gpu/kernels/resize.hpp"

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "gpu/dialect/types.hpp"
+#include "gpu/kernels/index_params.hpp"
+#include "gpu/kernels/rows_params.hpp"
 
 namespace tk {
 
