@@ -73,12 +73,14 @@ TEST(CudaArchitectures, WhichDeviceTheyRunOn) {
 }
 
 TEST(CudaArchitectures, FatBinaryIsThereWhenTheyAreNamed) {
-  EXPECT_EQ(cuda_architectures().empty(), cuda::embedded_fatbin() == nullptr);
+  EXPECT_EQ(cuda_architectures().empty(), cuda::embedded_fatbins().empty());
   if (cuda_architectures().empty()) GTEST_SKIP() << why_no_cuda();
   // The magic number of the file format.
-  std::uint32_t magic = 0;
-  std::memcpy(&magic, cuda::embedded_fatbin(), sizeof magic);
-  EXPECT_EQ(magic, 0xba55ed50u);
+  for (const void* fatbin : cuda::embedded_fatbins()) {
+    std::uint32_t magic = 0;
+    std::memcpy(&magic, fatbin, sizeof magic);
+    EXPECT_EQ(magic, 0xba55ed50u);
+  }
 }
 
 TEST(CudaAbsent, ReasonIsGivenAndThrown) {
