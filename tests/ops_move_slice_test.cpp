@@ -100,7 +100,7 @@ TEST(Pad, Reflect) {
   EXPECT_EQ(values(run(pad(PadMode::Reflect, {-1}, {2}), {x})), (Floats{1, 2, 3, 2, 1}));
   const Tensor two = floats({2, 2}, {1.0f, 1.2f, 2.3f, 3.4f});
   const std::string text = error_of([&] { run(pad(PadMode::Reflect, {0, 2}, {0, 0}), {two}); });
-  EXPECT_TRUE(contains(text, "Pad: axis 1")) << text;
+  EXPECT_TRUE(contains(text, "axis 1")) << text;
   EXPECT_TRUE(contains(text, "by 2")) << text;
   EXPECT_TRUE(contains(text, "dim 2")) << text;
   error_of([&] { run(pad(PadMode::Reflect, {-3}, {3}), {x}); });
@@ -141,7 +141,7 @@ TEST(Gather, NegativeAndOutOfRange) {
   EXPECT_EQ(values(run(ops::Gather(1), {x, ints({}, {1})})), (Floats{1, 3, 5}));
   for (const std::int64_t bad : {std::int64_t{3}, std::int64_t{-4}}) {
     const std::string text = error_of([&] { run(ops::Gather(0), {x, ints({1}, {bad})}); });
-    EXPECT_TRUE(contains(text, fmt::format("Gather: index {} is outside [-3, 3)", bad))) << text;
+    EXPECT_TRUE(contains(text, fmt::format("index {} is outside [-3, 3)", bad))) << text;
   }
 }
 
