@@ -85,7 +85,7 @@ std::vector<ValueId> Graph::add(std::string name, OperatorPtr op, std::vector<Va
       }
     }
   } catch (Error& e) {
-    e.in(describe(n));
+    e.in_node(n.name, describe(n));
     nodes_.pop_back();
     throw;
   }

@@ -70,8 +70,10 @@ class PatchApplier {
 
  private:
   static void check_same(const Fact& before, const Fact& after, const Node& n) {
-    check(before.same_type(after), ErrorKind::Internal, "{}: a rewrite turned {} into {}",
-          describe(n), before.str(), after.str());
+    if (before.same_type(after)) return;
+    throw Error(ErrorKind::Internal,
+                fmt::format("a rewrite turned {} into {}", before.str(), after.str()))
+        .in_node(n.name, describe(n));
   }
 };
 
