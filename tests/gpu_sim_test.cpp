@@ -218,6 +218,7 @@ CopyParams plain_copy(int count) {
   p.size[0] = make_divisor(static_cast<std::uint32_t>(count));
   p.from_stride[0] = p.to_stride[0] = 1;
   p.count = count;
+  p.rank = 1;
   return p;
 }
 
