@@ -75,16 +75,6 @@ TK_FN float tk_warp_min(TK_CTX c, float v) {
   TK_UNROLL for (int step = 16; step > 0; step >>= 1) v = tk_min(v, tk_warp_xor(c, v, step));
   return v;
 }
-#else
-TK_FN float tk_warp_sum(TK_CTX, float v, tk_site at = tk_site::current()) {
-  return tk_warp_tree(v, at, [](float a, float b) { return a + b; });
-}
-TK_FN float tk_warp_max(TK_CTX, float v, tk_site at = tk_site::current()) {
-  return tk_warp_tree(v, at, [](float a, float b) { return tk_max(a, b); });
-}
-TK_FN float tk_warp_min(TK_CTX, float v, tk_site at = tk_site::current()) {
-  return tk_warp_tree(v, at, [](float a, float b) { return tk_min(a, b); });
-}
 #endif
 
 // How a storage type keeps a float.
