@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "gpu/kernels/copy_params.hpp"
 #include "gpu/prepared.hpp"
 #include "gpu/sim/group.hpp"
 #include "gpu/sim/registry.hpp"
@@ -78,6 +79,7 @@ TK_FN void async(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL T* y, TK_PARAM TestPa
     y[at + i] = s.wide[(at + i + 4) % 128];
     y[128 + at + i] = s.wide[128 + (at + i + 4) % 128];
   }
+  TK_BARRIER(c);
   if (p.mode == 2) tk_async_wait<0>();
 }
 
