@@ -107,7 +107,7 @@ def metal_entries(clang, root):
     if result.returncode != 0:
         yield f"the Metal text does not preprocess:\n{result.stderr}"
         return
-    entries = re.findall(r"\bkernel void (\w+)\s*\(", result.stdout)
+    entries = re.findall(r"\[\[kernel,[^]]*\]\] void (\w+)\s*\(", result.stdout)
     listed = kernel_names(root / "src")
     for name in sorted(set(listed) ^ set(entries)):
         yield f"kernel {name} is in {'the list' if name in listed else 'the Metal text'} only"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include "base/error.hpp"
 #if defined(__SANITIZE_ADDRESS__)
@@ -17,6 +18,7 @@ namespace treadle::gpu::sim {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kLarge = std::size_t{64} << 20;  // filling more could take all there is
 constexpr int kFresh = 0xff;          // a NaN as f32, f16, bf16 and f64; −1 as an integer
 constexpr std::size_t kWatched = 64;  // bytes before a buffer, where they are not a guard page
 
@@ -29,7 +31,14 @@ std::size_t round_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+// What the kernel could hand out without swapping.
 std::size_t free_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  for (std::size_t kibibytes = 0; file >> name >> kibibytes;) {
+    if (name == "MemAvailable:") return kibibytes * 1024;
+    std::getline(file, unit);
+  }
   const long pages = sysconf(_SC_AVPHYS_PAGES);
   return pages < 0 ? 0 : static_cast<std::size_t>(pages) * page_bytes();
 }
@@ -117,7 +126,7 @@ class Memory::Buffer final : public DeviceBuffer {
 
 DeviceBufferPtr Memory::allocate(std::size_t bytes, std::string_view what) {
   const std::size_t size = std::max<std::size_t>(bytes, 1);
-  if (size > free_bytes()) fail_memory(what, bytes);
+  if (size > kLarge && size > free_bytes()) fail_memory(what, bytes);
   Block block{bytes, std::string(what)};
   char* data = map_block(size, block.mapping, block.mapped);
   if (data == nullptr) fail_memory(what, bytes);
