@@ -127,6 +127,20 @@ TEST(GpuSim, ABarrierOrdersThreads) {
   }
 }
 
+#if defined(__SANITIZE_THREAD__)
+
+TEST(GpuSimDeathTest, AMissingBarrierIsADataRace) {
+  std::vector<tk_u32> y(1024);
+  EXPECT_EXIT(
+      {
+        run_group(sim::kernel_relay_short, 256, 0, {y.data()});
+        std::exit(0);
+      },
+      testing::ExitedWithCode(66), "data race");
+}
+
+#else
+
 TEST(GpuSim, AMissingBarrierIsSeen) {
   for (const std::uint32_t seed : {1u, 2u, 3u}) {
     std::vector<tk_u32> y(1024);
@@ -136,6 +150,8 @@ TEST(GpuSim, AMissingBarrierIsSeen) {
     EXPECT_FALSE(right) << "seed " << seed;
   }
 }
+
+#endif
 
 TEST(GpuSim, ThreadsThatPartAreNamedWithTheirLines) {
   std::vector<tk_u32> y(64);

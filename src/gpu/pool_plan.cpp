@@ -161,9 +161,10 @@ PreparedLaunches PoolPlan::prepare(const PoolAddresses& at, const char* label) c
   const bool vectors = !indices_ && columns_ % full == 0 && ((at.x | at.y) & 15) == 0;
   const std::int64_t columns = vectors ? columns_ / full : columns_;
   const std::int64_t rows = product(product(images_, out_[0]), out_[1]);
+  const std::int64_t all = product(product(rows, out_[2]), columns);
   const bool pair = vectors && params_.dilation[2].divisor == 1 &&
                     params_.stride[2] < params_.window[2] &&
-                    product(product(rows, out_[2]), columns) / 2 >= kManyThreads;
+                    pairs_.value_or(all / 2 >= kManyThreads);
   const std::int64_t blocks = pair ? (out_[2] + 1) / 2 : out_[2];
   tk::PoolParams p = params_;
   p.columns = divisor(columns);

@@ -29,6 +29,9 @@ class PoolPlan {
   void run(Queue& queue, const PoolAddresses& at, const char* label) const;
   // Not for a pool that a reduction computes.
   PreparedLaunches prepare(const PoolAddresses& at, const char* label) const;
+  // Two outputs along the width a thread, where the kernel can (dense channels, overlapping
+  // windows); otherwise as many threads as the outputs suggest. For measurements and tests.
+  void set_pairs(bool on) { pairs_ = on; }
   // The window is the whole input, and there are no indices: a reduction does it.
   bool is_global() const { return reduce_.has_value(); }
 
@@ -42,6 +45,7 @@ class PoolPlan {
   tk::PoolParams params_{};  // for one channel and one output a thread
   std::int64_t images_ = 0, columns_ = 0, out_[3] = {1, 1, 1};
   bool max_ = false, indices_ = false;
+  std::optional<bool> pairs_;
   std::optional<ReducePlan> reduce_;
 };
 
