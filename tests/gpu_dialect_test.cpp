@@ -15,11 +15,12 @@ TEST(GpuDialect, DivisionByPreparedDivisors) {
   std::mt19937 random(1);
   std::vector<std::uint32_t> divisors = {1,     2,     3,     5,          7,         641,
                                          65535, 65536, 65537, 0x7ffffffe, 0x7fffffff};
-  for (int i = 0; i < 200; ++i) divisors.push_back((random() >> (i % 31 + 1)) + 1);
+  for (int i = 0; i < 200; ++i)
+    divisors.push_back(static_cast<std::uint32_t>(random() >> (i % 31 + 1)) + 1);
   for (const std::uint32_t d : divisors) {
     const tk::tk_divisor prepared = make_divisor(d);
     std::vector<std::uint32_t> values = {0, 1, d - 1, d, d + 1, 2 * d - 1, 2 * d, 0x7fffffff};
-    for (int i = 0; i < 50; ++i) values.push_back(random() >> 1);
+    for (int i = 0; i < 50; ++i) values.push_back(static_cast<std::uint32_t>(random() >> 1));
     for (const std::uint32_t v : values) {
       if (v > 0x7fffffff) continue;
       const auto n = static_cast<int>(v);

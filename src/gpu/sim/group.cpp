@@ -89,6 +89,7 @@ void GroupRunner::run(const SimKernel& kernel, bool barriers, const KernelArgume
     drive_all();
   } catch (...) {
     current_runner = nullptr;
+    __tsan_acquire(&ended_);
     throw;
   }
   current_runner = nullptr;
@@ -104,7 +105,7 @@ void GroupRunner::prepare(std::size_t count, const tk::tk_ctx& context) {
     Thread& t = *threads_[i];
     t.owner = this;
     t.wait = Wait::None;
-    t.exchanges = 0;
+    t.exchanges = t.barriers = 0;
     t.copies.clear();
     t.commits.clear();
     t.context = context;
@@ -219,13 +220,15 @@ void GroupRunner::suspend(Wait wait, const std::source_location& at) {
   Thread* t = running_;
   t->wait = wait;
   t->at = at;
+  __tsan_release(&ended_);  // it may be for ever
   t->fiber.suspend();
 }
 
 void GroupRunner::barrier(const std::source_location& at) {
-  __tsan_release(&met_);
+  char* token = &met_[running_->barriers++ & 1u];
+  __tsan_release(token);
   suspend(Wait::Barrier, at);
-  __tsan_acquire(&met_);
+  __tsan_acquire(token);
 }
 
 // Two slots in turn: a thread reaches the next exchange but one only after all have left this one.

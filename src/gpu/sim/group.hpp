@@ -47,7 +47,7 @@ class GroupRunner {
     Wait wait = Wait::None;
     std::source_location at;
     std::uint32_t slots[2] = {};
-    std::uint32_t exchanges = 0;
+    std::uint32_t exchanges = 0, barriers = 0;
     std::vector<Copy> copies;          // not yet made
     std::vector<std::size_t> commits;  // how many of them each commit covers
     tk::tk_ctx context;
@@ -72,7 +72,10 @@ class GroupRunner {
   const SimKernel* kernel_ = nullptr;
   const KernelArguments* arguments_ = nullptr;
   std::exception_ptr error_;
-  char started_ = 0, met_ = 0, ended_ = 0;  // what ThreadSanitizer orders by
+  // What ThreadSanitizer orders by. Barriers take the two of `met_` in turn, so that what a thread
+  // does after a barrier is not before what another one, released later, does after the same
+  // barrier.
+  char started_ = 0, met_[2] = {}, ended_ = 0;
 };
 
 }  // namespace treadle::gpu::sim
