@@ -42,7 +42,7 @@ NormPlan::NormPlan(const kernels::Split& s, DType dtype, bool center, double eps
   params.segments = 1;
   vectors_.params = plain_.params = partial_.params = params;
   const Kernels& k = kernels_of(dtype);
-  const bool rows = s.inner == 1;
+  const bool rows = by_rows(s);
   const std::int64_t segments =
       rows && (s.length <= kLongRow || s.outer >= kBusyGroups / 4) ? 1 : column_segments(s, 1, 64);
   if (segments > 1) {

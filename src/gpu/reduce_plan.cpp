@@ -121,10 +121,6 @@ SplitLaunch row_launch(const kernels::Split& s, std::int64_t vector, int warps,
   return l;
 }
 
-bool by_rows(const kernels::Split& s) {
-  return s.inner == 1 && s.length >= 32;
-}
-
 }  // namespace
 
 std::string why_no_reduce(ReduceFn fn, DType dtype) {

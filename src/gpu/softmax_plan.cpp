@@ -24,7 +24,7 @@ SoftmaxPlan::SoftmaxPlan(const kernels::Split& s, DType dtype, bool log)
   check_split(s);
   empty_ = s.elements() == 0;
   if (empty_) return;
-  if (s.inner > 1) {
+  if (!by_rows(s)) {
     kernel_ = plain_ = k.columns;
     launch_ = split_columns(s);
   } else {
