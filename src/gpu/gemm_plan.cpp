@@ -98,6 +98,42 @@ void put(std::byte* to, std::int64_t index, float value, DType type) {
   }
 }
 
+bool fours(const std::array<std::int64_t, 2>& strides) {
+  return strides[0] % 4 == 0 && strides[1] % 4 == 0;
+}
+
+void put_batches(const GemmDesc& d, tk::GemmParams& p) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    p.a_batch[i] = d.a_batch[i];
+    p.b_batch[i] = d.b_batch[i];
+    p.y_batch[i] = d.y_batch[i];
+    p.residual_batch[i] = d.residual_batch[i];
+  }
+  p.batches = make_divisor(static_cast<std::uint32_t>(d.batch[1]));
+  p.batch = static_cast<tk::tk_i32>(d.batch[0] * d.batch[1]);
+}
+
+// Sizes, strides, and how the operands are read.
+void put_operands(const GemmDesc& d, DType type, const ProductAddresses& at, tk::GemmParams& p) {
+  p.M = static_cast<tk::tk_i32>(d.M);
+  p.N = static_cast<tk::tk_i32>(d.N);
+  p.K = static_cast<tk::tk_i32>(d.K);
+  p.a_m = static_cast<tk::tk_i32>(d.a_m);
+  p.a_k = static_cast<tk::tk_i32>(d.a_k);
+  p.b_k = static_cast<tk::tk_i32>(d.b_k);
+  p.b_n = static_cast<tk::tk_i32>(d.b_n);
+  p.a_along_k = d.a_k <= d.a_m || d.M == 1;
+  p.b_along_n = d.b_n <= d.b_k || d.K == 1;
+  const std::size_t four = 4 * size_of(type);
+  const std::int64_t a_next = p.a_along_k ? d.a_m : d.a_k, a_size = p.a_along_k ? d.K : d.M;
+  p.a_vectors = (p.a_along_k ? d.a_k : d.a_m) == 1 && a_next % 4 == 0 && a_size % 4 == 0 &&
+                fours(d.a_batch) && at.left % four == 0;
+  const std::int64_t b_next = p.b_along_n ? d.b_k : d.b_n, b_size = p.b_along_n ? d.N : d.K;
+  p.b_vectors = (p.b_along_n ? d.b_n : d.b_k) == 1 && b_next % 4 == 0 &&
+                (b_size % 4 == 0 || (d.b_padded && p.b_along_n)) && fours(d.b_batch) &&
+                at.right % four == 0;
+}
+
 }  // namespace
 
 GemmDesc matrix_product(std::int64_t M, std::int64_t N, std::int64_t K, bool transpose_a,
@@ -150,47 +186,21 @@ PreparedLaunches GemmPlan::prepare(const ProductAddresses& addresses, DeviceAddr
   if (d.M == 0 || d.N == 0 || batch == 0) return all;
   const ProductAddresses at = filled(addresses, epilogue_);
   const Tile& tile = *choice_.tile;
-  tk::GemmParams p{};
-  for (std::size_t i = 0; i < 2; ++i) {
-    p.a_batch[i] = d.a_batch[i];
-    p.b_batch[i] = d.b_batch[i];
-    p.y_batch[i] = d.y_batch[i];
-    p.residual_batch[i] = d.residual_batch[i];
-  }
   const std::int64_t tiles_m = gemv_ ? 1 : divide_up(d.M, tile.m), tiles_n = divide_up(d.N, tile.n);
   const std::int64_t groups = checked_mul(checked_mul(batch, tiles_m), tiles_n);
   check(groups < kLimit, ErrorKind::Unsupported, "matrix product on a device: {} tiles", groups);
+  tk::GemmParams p{};
+  put_batches(d, p);
+  put_operands(d, type_, at, p);
   p.epilogue = epilogue_params(epilogue_, type_, d.N, d.N, 4, at);
   // Every row of every batch begins as aligned as the first.
-  const auto fours = [](const std::array<std::int64_t, 2>& s) {
-    return s[0] % 4 == 0 && s[1] % 4 == 0;
-  };
   if (!fours(d.y_batch) || (epilogue_.residual != ResidualAt::None && !fours(d.residual_batch))) {
     p.epilogue.vectors = 0;
   }
   p.tiles = make_divisor(static_cast<std::uint32_t>(tiles_n));
   p.rows = make_divisor(static_cast<std::uint32_t>(tiles_m));
-  p.batches = make_divisor(static_cast<std::uint32_t>(d.batch[1]));
-  p.M = static_cast<tk::tk_i32>(d.M);
-  p.N = static_cast<tk::tk_i32>(d.N);
-  p.K = static_cast<tk::tk_i32>(d.K);
-  p.a_m = static_cast<tk::tk_i32>(d.a_m);
-  p.a_k = static_cast<tk::tk_i32>(d.a_k);
-  p.b_k = static_cast<tk::tk_i32>(d.b_k);
-  p.b_n = static_cast<tk::tk_i32>(d.b_n);
-  p.a_along_k = d.a_k <= d.a_m || d.M == 1;
-  p.b_along_n = d.b_n <= d.b_k || d.K == 1;
-  const std::size_t four = 4 * size_of(type_);
-  const std::int64_t a_next = p.a_along_k ? d.a_m : d.a_k, a_size = p.a_along_k ? d.K : d.M;
-  p.a_vectors = (p.a_along_k ? d.a_k : d.a_m) == 1 && a_next % 4 == 0 && a_size % 4 == 0 &&
-                fours(d.a_batch) && at.left % four == 0;
-  const std::int64_t b_next = p.b_along_n ? d.b_k : d.b_n, b_size = p.b_along_n ? d.N : d.K;
-  p.b_vectors = (p.b_along_n ? d.b_n : d.b_k) == 1 && b_next % 4 == 0 &&
-                (b_size % 4 == 0 || (d.b_padded && p.b_along_n)) && fours(d.b_batch) &&
-                at.right % four == 0;
   p.splits = choice_.splits;
   p.split_k = static_cast<tk::tk_i32>(choice_.split_k);
-  p.batch = static_cast<tk::tk_i32>(batch);
   const bool split = choice_.splits > 1;
   all.push_back(
       {kernel_,
