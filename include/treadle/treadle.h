@@ -76,6 +76,9 @@ typedef struct treadle_options {
   size_t extra_output_count;
   int64_t max_tensor_bytes;
   int64_t max_nodes;
+  int64_t max_iterations; /* of all loops of a run together */
+  double max_seconds;     /* of a run; 0: no bound */
+  int32_t keep_denormals; /* not 0: denormals are not flushed to zero during a run */
 } treadle_options;
 
 /* A description of an input or output: sizes that are not fixed are -1. */

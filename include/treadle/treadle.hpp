@@ -195,12 +195,20 @@ TREADLE_API_NAMESPACE {
     std::vector<std::string> symbols;
     // Inner values that become inputs, and values that become outputs as well.
     std::vector<std::string> cut_inputs, extra_outputs;
-    // Limits for hostile files.
+    // Limits for hostile files. Of a tensor, and of what a session holds at once:
     std::int64_t max_tensor_bytes = std::int64_t{16} << 30;
     std::int64_t max_nodes = 2'000'000;
+    // Of a run: iterations of all its loops together; seconds, looked at between steps and
+    // iterations (0: no bound).
+    std::int64_t max_iterations = 10'000'000;
+    double max_seconds = 0;
+    // Denormal numbers count as zero while a session runs (they cost up to 100 times the time). The
+    // caller's floating-point state comes back afterwards. False: that state holds in the run too.
+    bool flush_denormals = true;
   };
 
-  // An input or output. Sizes that are no fixed number are −1 in `shape` and named in `dims`.
+  // An input or output. Sizes that are no fixed number are −1 in `shape` and named in `dims`. Where
+  // even the number of axes is known only at run time, shape is {−1} and dims {"..."}.
   struct PortInfo {
     std::string name;
     DataType type = DataType::Float32;

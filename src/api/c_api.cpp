@@ -75,6 +75,9 @@ LoadOptions to_load_options(const treadle_options* given) {
   append_texts(out.extra_outputs, o.extra_outputs, o.extra_output_count);
   out.max_tensor_bytes = o.max_tensor_bytes;
   out.max_nodes = o.max_nodes;
+  out.max_iterations = o.max_iterations;
+  out.max_seconds = o.max_seconds;
+  out.flush_denormals = o.keep_denormals == 0;
   return out;
 }
 
@@ -116,6 +119,8 @@ void treadle_options_init(treadle_options* options) {
   options->target = "cpu";
   options->max_tensor_bytes = defaults.max_tensor_bytes;
   options->max_nodes = defaults.max_nodes;
+  options->max_iterations = defaults.max_iterations;
+  options->max_seconds = defaults.max_seconds;
 }
 
 treadle_status treadle_model_load(const char* path, const treadle_options* options,

@@ -1,15 +1,22 @@
 #include "api/model.hpp"
 
 #include <algorithm>
+#include <list>
+#include <mutex>
 
 #include "base/mapped_file.hpp"
 #include "cpu/lower.hpp"
 #include "formats/onnx/load.hpp"
 #include "formats/tf/load.hpp"
+#include "graph/evaluate.hpp"
+#include "ops/unify.hpp"
 #include "passes/simplify.hpp"
 
 namespace treadle {
 namespace {
+
+// Models for other sizes of one file that are kept.
+constexpr std::size_t kModelsKept = 4;
 
 constexpr std::string_view kStageNames[] = {"import", "simplified", "lowered", "bound"};
 
@@ -81,6 +88,8 @@ std::shared_ptr<const Program> lower_model(Graph& graph, const ModelOptions& opt
   }
   LowerOptions lower = options.lower;
   lower.max_tensor_bytes = std::min(lower.max_tensor_bytes, options.limits.max_tensor_bytes);
+  lower.max_iterations = options.limits.max_iterations;
+  lower.max_seconds = options.limits.max_seconds;
   return cpu::lower(std::move(graph), lower);
 }
 
@@ -97,13 +106,99 @@ std::vector<Port> graph_outputs(const Graph& graph) {
   return out;
 }
 
+// What makes the models for the sizes at hand, and those made last.
+struct Model::Unsized {
+  std::shared_ptr<const MappedFile> file;
+  std::string name;
+  std::optional<std::string> folder;
+  ModelOptions options;
+  std::mutex mutex;
+  std::list<std::pair<std::vector<Shape>, std::shared_ptr<const Model>>> made;  // last used first
+};
+
+Model::Model() = default;
+Model::~Model() = default;
+
 std::shared_ptr<const Model> Model::load(const std::string& path, const ModelOptions& options) {
-  return from(import_model(path, options), options);
+  return open(MappedFile::open(path), path, folder_of(path), options);
 }
 
 std::shared_ptr<const Model> Model::load(std::span<const std::byte> bytes,
                                          const ModelOptions& options) {
-  return from(import_model(bytes, options), options);
+  std::string copy(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return open(MappedFile::from_memory(std::move(copy)), "model in memory", std::nullopt, options);
+}
+
+std::shared_ptr<const Model> Model::open(std::shared_ptr<const MappedFile> file,
+                                         const std::string& name, std::optional<std::string> folder,
+                                         const ModelOptions& options) {
+  try {
+    return from(import_file(file, name, folder, options), options);
+  } catch (const formats::NeedsSizes&) {
+    if (auto model = unsized(std::move(file), name, std::move(folder), options)) return model;
+    throw;
+  }
+}
+
+// Null when the options choose inputs or outputs that the file does not declare.
+std::shared_ptr<const Model> Model::unsized(std::shared_ptr<const MappedFile> file,
+                                            const std::string& name,
+                                            std::optional<std::string> folder,
+                                            const ModelOptions& options) {
+  std::shared_ptr<Model> model(new Model);
+  formats::LoadOptions load = format_options(options);
+  load.folder = folder;
+  formats::Interface declared = onnx::interface(file, name, load);
+  for (auto& d : declared.inputs) model->inputs_.push_back({std::move(d.name), std::move(d.fact)});
+  for (auto& d : declared.outputs)
+    model->outputs_.push_back({std::move(d.name), std::move(d.fact)});
+  const auto is_input = [&](const std::string& wanted) {
+    return std::ranges::any_of(model->inputs_, [&](const Port& p) { return p.name == wanted; });
+  };
+  if (!options.extra_outputs.empty() || !std::ranges::all_of(options.cut_inputs, is_input))
+    return nullptr;
+  model->lower_ = options.lower;
+  model->symbols_ = options.symbols;
+  model->unsized_ = std::make_unique<Unsized>();
+  Unsized& u = *model->unsized_;
+  u.file = std::move(file);
+  u.name = name;
+  u.folder = std::move(folder);
+  u.options = options;
+  u.options.cut_inputs.clear();
+  return model;
+}
+
+std::shared_ptr<const Model> Model::for_inputs(std::span<const Value> inputs) const {
+  if (!needs_sizes()) return shared_from_this();
+  check(inputs.size() == inputs_.size(), ErrorKind::Shape, "the model has {} inputs, got {}",
+        inputs_.size(), inputs.size());
+  std::vector<Shape> shapes(inputs.size());
+  SymbolValues known = symbols_;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs_[i].fact.kind != Fact::Kind::Tensor) continue;
+    const Tensor& t = inputs[i].tensor();
+    shapes[i] = t.shape();
+    if (!ops::has_unknown_rank(inputs_[i].fact))
+      solve_symbols(inputs_[i].fact, t.dtype(), t.shape(), "input '" + inputs_[i].name + "'",
+                    known);
+  }
+  Unsized& u = *unsized_;
+  const std::lock_guard lock(u.mutex);
+  auto it = u.made.begin();
+  while (it != u.made.end() && it->first != shapes) ++it;
+  if (it == u.made.end()) {
+    ModelOptions options = u.options;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (inputs_[i].fact.kind == Fact::Kind::Tensor)
+        options.shapes.insert_or_assign(inputs_[i].name, to_sym(shapes[i]));
+    auto model = from(import_file(u.file, u.name, u.folder, options), options);
+    u.made.emplace_front(std::move(shapes), std::move(model));
+    if (u.made.size() > kModelsKept) u.made.pop_back();
+  } else {
+    u.made.splice(u.made.begin(), u.made, it);
+  }
+  return u.made.front().second;
 }
 
 std::shared_ptr<const Model> Model::from(ImportedModel imported, const ModelOptions& options) {
@@ -113,6 +208,7 @@ std::shared_ptr<const Model> Model::from(ImportedModel imported, const ModelOpti
   model->inputs_ = graph_inputs(imported.graph);
   model->outputs_ = graph_outputs(imported.graph);
   model->symbols_ = options.symbols;
+  model->lower_ = options.lower;
   if (!options.lower.reference) simplify_model(imported.graph);
   model->program_ = lower_model(imported.graph, options);
   model->release_weights();

@@ -61,7 +61,11 @@ void simplify_model(Graph& graph);
 std::shared_ptr<const Program> lower_model(Graph& graph, const ModelOptions& options);
 
 // Immutable; shared by any number of sessions in any threads.
-class Model {
+//
+// Some files can be typed only when the sizes of the inputs are numbers (an If on a size whose
+// branches differ in rank, an input without a declared shape). Such a model needs_sizes(): it knows
+// what the file declares, and for_inputs() gives the model that runs.
+class Model : public std::enable_shared_from_this<Model> {
  public:
   static std::shared_ptr<const Model> load(const std::string& path,
                                            const ModelOptions& options = {});
@@ -69,8 +73,16 @@ class Model {
                                            const ModelOptions& options = {});
   // Simplifies (unless options.lower.reference) and lowers.
   static std::shared_ptr<const Model> from(ImportedModel imported, const ModelOptions& options);
+  ~Model();
 
+  // Null while needs_sizes().
   const std::shared_ptr<const Program>& program() const { return program_; }
+  bool needs_sizes() const { return unsized_ != nullptr; }
+  // The model for inputs of these shapes, in the order of inputs(): this one, unless needs_sizes().
+  // The last few are kept. Throws Shape and Type errors for inputs that do not fit, and what
+  // loading throws.
+  std::shared_ptr<const Model> for_inputs(std::span<const Value> inputs) const;
+  const LowerOptions& options() const { return lower_; }
   Format format() const { return format_; }
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
@@ -80,8 +92,19 @@ class Model {
   void release_weights() const;
 
  private:
-  Model() = default;
+  struct Unsized;
+  Model();
+  static std::shared_ptr<const Model> open(std::shared_ptr<const MappedFile> file,
+                                           const std::string& name,
+                                           std::optional<std::string> folder,
+                                           const ModelOptions& options);
+  static std::shared_ptr<const Model> unsized(std::shared_ptr<const MappedFile> file,
+                                              const std::string& name,
+                                              std::optional<std::string> folder,
+                                              const ModelOptions& options);
   Format format_ = Format::Onnx;
+  LowerOptions lower_;
+  std::unique_ptr<Unsized> unsized_;
   std::shared_ptr<const Program> program_;
   std::vector<Port> inputs_, outputs_;
   SymbolValues symbols_;

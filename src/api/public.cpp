@@ -66,6 +66,12 @@ ModelOptions to_model_options(const v1::LoadOptions& options) {
   out.extra_outputs = options.extra_outputs;
   out.limits.max_tensor_bytes = options.max_tensor_bytes;
   out.limits.max_nodes = options.max_nodes;
+  check(options.max_iterations >= 0 && options.max_seconds >= 0, ErrorKind::Parse,
+        "max_iterations and max_seconds must not be negative, got {} and {}",
+        options.max_iterations, options.max_seconds);
+  out.limits.max_iterations = options.max_iterations;
+  out.limits.max_seconds = options.max_seconds;
+  out.lower.flush_denormals = options.flush_denormals;
   return out;
 }
 

@@ -1,10 +1,14 @@
 // The public Model and Session.
 #include <algorithm>
+#include <list>
 
 #include "api/public.hpp"
+#include "ops/unify.hpp"
 
 namespace treadle::v1 {
 namespace {
+
+constexpr std::size_t kSessionsKept = 4;
 
 std::vector<PortInfo> describe_ports(const std::vector<Port>& ports) {
   std::vector<PortInfo> out;
@@ -12,7 +16,12 @@ std::vector<PortInfo> describe_ports(const std::vector<Port>& ports) {
     PortInfo info;
     info.name = p.name;
     info.type = static_cast<DataType>(p.fact.dtype);
+    if (ops::has_unknown_rank(p.fact)) {
+      info.shape = {-1};
+      info.dims = {"..."};
+    }
     for (const Dim& d : p.fact.shape) {
+      if (ops::has_unknown_rank(p.fact)) break;
       info.shape.push_back(d.as_const().value_or(-1));
       info.dims.push_back(d.str());
     }
@@ -64,11 +73,24 @@ const std::vector<PortInfo>& Model::outputs() const noexcept {
 struct Session::Impl {
   explicit Impl(std::shared_ptr<const ::treadle::Model> m)
       : model(std::move(m)),
-        pool(make_thread_pool(model->program()->options.threads)),
-        session(model->program(), pool.get()),
+        pool(make_thread_pool(model->options().threads)),
         inputs(model->inputs().size()),
         outputs(model->outputs().size()) {
-    session.set_symbols(model->symbols());
+    if (!model->needs_sizes()) session_of(model);
+  }
+
+  // The session of this model for the sizes at hand.
+  ::treadle::Session& session_of(const std::shared_ptr<const ::treadle::Model>& sized) {
+    auto it = sessions.begin();
+    while (it != sessions.end() && it->first != sized) ++it;
+    if (it == sessions.end()) {
+      sessions.emplace_front(sized, ::treadle::Session(sized->program(), pool.get()));
+      sessions.front().second.set_symbols(sized->symbols());
+      if (sessions.size() > kSessionsKept) sessions.pop_back();
+    } else {
+      sessions.splice(sessions.begin(), sessions, it);
+    }
+    return sessions.front().second;
   }
 
   std::size_t input_index(std::string_view name) const {
@@ -97,6 +119,7 @@ struct Session::Impl {
       check(inputs[i].is_tensor() && inputs[i].tensor().defined(), ErrorKind::Parse,
             "input '{}' is missing: the model needs {} inputs", model->inputs()[i].name,
             inputs.size());
+    ::treadle::Session& session = session_of(model->for_inputs(inputs));
     if (auto error = session.run(inputs)) throw *error;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const Value& v = session.output(i);
@@ -109,7 +132,8 @@ struct Session::Impl {
 
   std::shared_ptr<const ::treadle::Model> model;
   std::unique_ptr<Parallel> pool;
-  ::treadle::Session session;
+  // One, unless the model needs_sizes(); the last used first.
+  std::list<std::pair<std::shared_ptr<const ::treadle::Model>, ::treadle::Session>> sessions;
   std::vector<Value> inputs;
   std::vector<Tensor> outputs;
 };

@@ -11,6 +11,7 @@
 #include "cli/model_args.hpp"
 #include "cli/process.hpp"
 #include "cli/terminal.hpp"
+#include "formats/options.hpp"
 
 namespace treadle::cli {
 namespace {
@@ -84,13 +85,23 @@ Result bench(const Args& args) {
   options.cut_inputs = input_names(args.input);
   Result r;
   const Timer ready;
-  ImportedModel imported = import_with_shapes(args.model.path, options, array_shapes(args.input));
-  r.load_ms = ready.ms();
-  const auto model = Model::from(std::move(imported), options);
+  const KnownShapes known = array_shapes(args.input);
+  std::shared_ptr<const Model> loaded;
+  try {
+    ImportedModel imported = import_with_shapes(args.model.path, options, known);
+    r.load_ms = ready.ms();
+    loaded = Model::from(std::move(imported), options);
+  } catch (const formats::NeedsSizes&) {
+    loaded = load_with_shapes(args.model.path, options, known);
+    r.load_ms = ready.ms();
+  }
   r.ready_ms = ready.ms();
+  const auto inputs = make_inputs(loaded->inputs(), args.input, options.symbols, Missing::Random);
+  const Timer for_sizes;
+  const auto model = loaded->for_inputs(inputs);
+  if (loaded->needs_sizes()) r.ready_ms += for_sizes.ms();
   r.rss_ready_mb = resident_mb();
 
-  const auto inputs = make_inputs(model->inputs(), args.input, options.symbols, Missing::Random);
   const Timer first;
   Session session(model->program());
   run_once(session, inputs);

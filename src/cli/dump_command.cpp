@@ -134,9 +134,10 @@ void print_totals(const Totals& t, std::size_t count) {
 }
 
 int dump_bound(const Args& args, const ModelOptions& options) {
-  const auto model = Model::load(args.model.path, options);
+  const auto loaded = Model::load(args.model.path, options);
+  const auto inputs = make_inputs(loaded->inputs(), args.input, options.symbols, Missing::Random);
+  const auto model = loaded->for_inputs(inputs);
   Session session(model->program());
-  const auto inputs = make_inputs(model->inputs(), args.input, options.symbols, Missing::Random);
   if (auto error = session.run(inputs)) throw error->in(args.model.path);
   const MemoryPlan memory = session.memory();
   if (args.model.json) {

@@ -37,7 +37,9 @@ int run(bool json) {
        {{"max_tensor_bytes", limits.max_tensor_bytes},
         {"max_nodes", limits.max_nodes},
         {"max_nesting", limits.max_nesting},
-        {"max_rank", kMaxRank}}},
+        {"max_rank", kMaxRank},
+        {"max_iterations", limits.max_iterations},
+        {"max_seconds", limits.max_seconds}}},
   };
   if (json) {
     say_json(j);
@@ -61,9 +63,10 @@ int run(bool json) {
   line("targets", "cpu");
   line("cuda", cuda_line());
   line("formats", "ONNX, TensorFlow frozen GraphDef");
-  line("limits", fmt::format("tensor {}, {} nodes, nesting {}, rank {}",
-                             bytes_text(static_cast<double>(limits.max_tensor_bytes)),
-                             limits.max_nodes, limits.max_nesting, kMaxRank));
+  line("limits",
+       fmt::format("tensor {}, {} nodes, nesting {}, rank {}, {} iterations a run",
+                   bytes_text(static_cast<double>(limits.max_tensor_bytes)), limits.max_nodes,
+                   limits.max_nesting, kMaxRank, limits.max_iterations));
   return kRight;
 }
 

@@ -6,6 +6,7 @@
 
 #include "cli/wav.hpp"
 #include "graph/evaluate.hpp"
+#include "ops/unify.hpp"
 #include "tensor/file.hpp"
 #include "tensor/npy.hpp"
 #include "tensor/npz.hpp"
@@ -251,17 +252,32 @@ KnownShapes array_shapes(const InputArgs& args) {
   return out;
 }
 
-ImportedModel import_with_shapes(const std::string& path, const ModelOptions& options,
-                                 const KnownShapes& known) {
+namespace {
+
+template <typename Load>
+auto with_shapes(const ModelOptions& options, const KnownShapes& known, Load&& load)
+    -> decltype(load(options)) {
   try {
-    return import_model(path, options);
+    return load(options);
   } catch (const Error& e) {
     const bool may_help = e.kind() == ErrorKind::Unsupported || e.kind() == ErrorKind::Shape;
     if (known.empty() || !may_help) throw;
   }
   ModelOptions with = options;
   with.shapes.insert(known.begin(), known.end());
-  return import_model(path, with);
+  return load(with);
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> load_with_shapes(const std::string& path, const ModelOptions& options,
+                                              const KnownShapes& known) {
+  return with_shapes(options, known, [&](const ModelOptions& o) { return Model::load(path, o); });
+}
+
+ImportedModel import_with_shapes(const std::string& path, const ModelOptions& options,
+                                 const KnownShapes& known) {
+  return with_shapes(options, known, [&](const ModelOptions& o) { return import_model(path, o); });
 }
 
 std::vector<Value> make_inputs(std::span<const Port> ports, const InputArgs& args,
@@ -280,11 +296,15 @@ std::vector<Value> make_inputs(std::span<const Port> ports, const InputArgs& arg
     }
     if (needs_shape(sources[i])) continue;
     Tensor t = make_loaded(ports[i], sources[i], args);
-    solve_symbols(ports[i].fact, t.dtype(), t.shape(), "input '" + ports[i].name + "'", known);
+    if (!ops::has_unknown_rank(ports[i].fact))
+      solve_symbols(ports[i].fact, t.dtype(), t.shape(), "input '" + ports[i].name + "'", known);
     out[i] = std::move(t);
   }
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (!needs_shape(sources[i])) continue;
+    check(!ops::has_unknown_rank(ports[i].fact), ErrorKind::Shape,
+          "input '{}' has no shape in the file; give --shape {}=… or a file", ports[i].name,
+          ports[i].name);
     Tensor t = make_shaped(ports[i], sources[i], static_cast<std::uint32_t>(i), known);
     solve_symbols(ports[i].fact, t.dtype(), t.shape(), "input '" + ports[i].name + "'", known);
     out[i] = std::move(t);

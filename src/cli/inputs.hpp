@@ -29,6 +29,9 @@ std::vector<std::string> input_names(const InputArgs& args);
 using KnownShapes = std::map<std::string, SymShape, std::less<>>;
 // Those of the .npy files among --input.
 KnownShapes array_shapes(const InputArgs& args);
+// Model::load(); where the file alone does not say enough, as import_with_shapes().
+std::shared_ptr<const Model> load_with_shapes(const std::string& path, const ModelOptions& options,
+                                              const KnownShapes& known);
 // import_model(); when the file itself does not say enough (a TensorFlow placeholder without a
 // shape, an inner value that becomes an input), once more with the known shapes.
 ImportedModel import_with_shapes(const std::string& path, const ModelOptions& options,

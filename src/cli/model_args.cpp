@@ -21,6 +21,23 @@ void add_model_args(CLI::App& app, ModelArgs& args) {
   app.add_flag("--exact", args.exact, "Only algorithms that round like the direct ones");
   app.add_flag("--reference", args.reference,
                "Every operator through its plain reference implementation (slow)");
+  app.add_flag("--keep-denormals", args.keep_denormals,
+               "Do not count denormal numbers as zero while running");
+  app.add_option("--max-tensor-bytes", args.limits.max_tensor_bytes,
+                 "Limit on a tensor, and on what a session holds at once")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--max-nodes", args.limits.max_nodes, "Limit on nodes")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--max-iterations", args.limits.max_iterations,
+                 "Limit on iterations of all loops of a run together")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--max-seconds", args.limits.max_seconds,
+                 "Limit on the time of a run, looked at between steps (0: none)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_flag("--json", args.json, "Write JSON instead of text");
 }
 
@@ -33,6 +50,8 @@ ModelOptions to_options(const ModelArgs& args) {
   out.lower.threads = args.threads;
   out.lower.exact = args.exact;
   out.lower.reference = args.reference;
+  out.lower.flush_denormals = !args.keep_denormals;
+  out.limits = args.limits;
   return out;
 }
 

@@ -17,6 +17,8 @@ struct ModelArgs {
   bool exact = false;
   bool reference = false;
   bool json = false;
+  bool keep_denormals = false;
+  Limits limits;
 };
 
 void add_model_args(CLI::App& app, ModelArgs& args);

@@ -120,9 +120,9 @@ struct Profile {
 Profile profile(const Args& args) {
   ModelOptions options = to_options(args.model);
   options.cut_inputs = input_names(args.input);
-  const auto model =
-      Model::from(import_with_shapes(args.model.path, options, array_shapes(args.input)), options);
-  const auto inputs = make_inputs(model->inputs(), args.input, options.symbols, Missing::Random);
+  const auto loaded = load_with_shapes(args.model.path, options, array_shapes(args.input));
+  const auto inputs = make_inputs(loaded->inputs(), args.input, options.symbols, Missing::Random);
+  const auto model = loaded->for_inputs(inputs);
   Session session(model->program());
   const auto run = [&] {
     if (auto error = session.run(inputs)) throw error->in(args.model.path);

@@ -118,10 +118,12 @@ int run(const Args& args) {
   ModelOptions options = to_options(args.model);
   options.cut_inputs = input_names(args.input);
   const Timer load_timer;
-  const auto model =
-      Model::from(import_with_shapes(args.model.path, options, array_shapes(args.input)), options);
-  const double load_ms = load_timer.ms();
-  const auto inputs = make_inputs(model->inputs(), args.input, options.symbols, Missing::Error);
+  const auto loaded = load_with_shapes(args.model.path, options, array_shapes(args.input));
+  double load_ms = load_timer.ms();
+  const auto inputs = make_inputs(loaded->inputs(), args.input, options.symbols, Missing::Error);
+  const Timer sizes_timer;
+  const auto model = loaded->for_inputs(inputs);
+  load_ms += sizes_timer.ms();
   Session session(model->program());
   const Timer timer;
   if (auto error = session.run(inputs)) throw error->in(args.model.path);

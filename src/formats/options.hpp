@@ -29,6 +29,24 @@ struct LoadOptions {
   std::optional<std::string> folder;
 };
 
+// The file is sound as far as it was read, but how many axes a value has follows from the sizes of
+// the inputs, which are not all known.
+class NeedsSizes : public Error {
+ public:
+  explicit NeedsSizes(std::string message) : Error(ErrorKind::Unsupported, std::move(message)) {}
+};
+
+// An input or output as the file declares it. A tensor of which no shape is declared has
+// ops::unknown_shape().
+struct Declared {
+  std::string name;
+  Fact fact;
+};
+
+struct Interface {
+  std::vector<Declared> inputs, outputs;
+};
+
 struct Problem {
   ErrorKind kind = ErrorKind::Parse;
   std::string text;

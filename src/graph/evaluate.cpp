@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "graph/basic_ops.hpp"
+#include "tensor/limit.hpp"
 
 namespace treadle {
 namespace {
@@ -161,6 +162,7 @@ std::vector<Value> evaluate(const Graph& graph, std::vector<Value> inputs, Symbo
                             const Observer& observer) {
   check(inputs.size() == graph.inputs().size(), ErrorKind::Shape, "the model has {} inputs, got {}",
         graph.inputs().size(), inputs.size());
+  const WorkLimit work(graph.limits.max_iterations, graph.limits.max_seconds);
   std::vector<std::vector<Value>> values(graph.node_count());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ValueId v = graph.inputs()[i];
@@ -181,6 +183,7 @@ std::vector<Value> evaluate(const Graph& graph, std::vector<Value> inputs, Symbo
   for (ValueId v : graph.outputs()) last_use[v.node] = static_cast<std::uint32_t>(order.size());
   for (std::uint32_t at = 0; at < order.size(); ++at) {
     const Node& n = graph.node(order[at]);
+    WorkLimit::check_time();
     if (n.op->as<Source>()) continue;
     if (const auto* c = n.op->as<Constant>()) {
       values[n.id] = {Value(*c->value())};

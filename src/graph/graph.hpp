@@ -61,6 +61,10 @@ struct Limits {
   int max_nesting = 64;
   // A folded constant may have at most max(1 MB, 4 × the bytes of its inputs).
   std::int64_t fold_bytes = 1 << 20;
+  // Iterations that all loops of a run may make together.
+  std::int64_t max_iterations = 10'000'000;
+  // Of a run, looked at between its steps; 0: none.
+  double max_seconds = 0;
 };
 
 class Graph {

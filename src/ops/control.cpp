@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "graph/graph.hpp"
 #include "ops/stack.hpp"
+#include "tensor/limit.hpp"
 
 namespace treadle::ops {
 namespace {
@@ -123,6 +124,7 @@ void Loop::eval(EvalContext& ctx) const {
   }
   std::vector<Stack> stacks(facts.size() - n);
   for (std::int64_t i = 0; i < trips && go_on; ++i) {
+    WorkLimit::count_iteration();
     std::vector<Value> inputs{Tensor::scalar<std::int64_t>(i), Tensor::scalar<bool>(go_on)};
     inputs.insert(inputs.end(), state.begin(), state.end());
     inputs.insert(inputs.end(), captured.begin(), captured.end());
@@ -182,9 +184,19 @@ std::vector<Fact> Scan::infer(InputFacts in) const {
 void Scan::eval(EvalContext& ctx) const {
   const auto n = static_cast<std::size_t>(states);
   const std::size_t scanned = input_axes.size();
+  std::vector<Value> state, captured;
+  std::vector<Tensor> rows;
+  for (std::size_t i = 0; i < ctx.inputs(); ++i) {
+    if (i < n)
+      state.push_back(ctx.input_value(i));
+    else if (i < n + scanned)
+      rows.push_back(ctx.input_value(i).tensor());
+    else
+      captured.push_back(ctx.input_value(i));
+  }
   std::int64_t steps = -1;
   for (std::size_t i = 0; i < scanned; ++i) {
-    const Shape& shape = ctx.input_value(n + i).tensor().shape();
+    const Shape& shape = rows[i].shape();
     check(input_axes[i] < shape.rank(), ErrorKind::Shape,
           "scanned input {} has shape {}, no axis {}", i, shape.str(), input_axes[i]);
     const std::int64_t size = shape[static_cast<std::size_t>(input_axes[i])];
@@ -193,18 +205,16 @@ void Scan::eval(EvalContext& ctx) const {
           steps);
     steps = size;
   }
-  std::vector<Value> state;
-  for (std::size_t i = 0; i < n; ++i) state.push_back(ctx.input_value(i));
   std::vector<Stack> stacks(facts.size() - n);
   for (std::int64_t t = 0; t < steps; ++t) {
+    WorkLimit::count_iteration();
     std::vector<Value> inputs = std::move(state);
     state.clear();
     for (std::size_t i = 0; i < scanned; ++i) {
       const std::int64_t at = input_reversed[i] ? steps - 1 - t : t;
-      inputs.push_back(
-          slice_at(ctx.input_value(n + i).tensor(), static_cast<int>(input_axes[i]), at));
+      inputs.push_back(slice_at(rows[i], static_cast<int>(input_axes[i]), at));
     }
-    for (std::size_t i = n + scanned; i < ctx.inputs(); ++i) inputs.push_back(ctx.input_value(i));
+    inputs.insert(inputs.end(), captured.begin(), captured.end());
     auto out = run_body(ctx, 0, std::move(inputs), facts.size());
     for (std::size_t k = 0; k < n; ++k) state.push_back(std::move(out[k]));
     for (std::size_t k = 0; k < stacks.size(); ++k) stacks[k].push(out[n + k].tensor());

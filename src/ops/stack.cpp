@@ -1,15 +1,19 @@
 #include "ops/stack.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
 #include "base/error.hpp"
+#include "tensor/limit.hpp"
 
 namespace treadle::ops {
 namespace {
 
-// Above this much, what a loop collects is an error and no longer a matter of patience.
-constexpr std::size_t kMaxBytes = std::size_t{16} << 30;
+// What a loop may collect.
+std::size_t max_bytes() {
+  return static_cast<std::size_t>(std::min(TensorLimit::current(), std::int64_t{16} << 30));
+}
 
 // Copies `count` runs of `run` elements; they lie `from_step` and `to_step` elements apart.
 void copy_runs(DType dtype, const void* from, std::int64_t from_step, void* to,
@@ -49,16 +53,17 @@ void Stack::push(const Tensor& t) {
   check(t.shape() == shape_, ErrorKind::Shape, "iteration {} gives shape {}, the first gave {}",
         count_, t.shape().str(), shape_.str());
   ++count_;
+  const std::size_t most = max_bytes();
   try {
     if (dtype_ == DType::String) {
       const auto s = t.span<std::string>();
       strings_.insert(strings_.end(), s.begin(), s.end());
-      check(strings_.size() <= kMaxBytes / sizeof(std::string), ErrorKind::Memory,
-            "the iterations gave more than {} bytes", kMaxBytes);
+      check(strings_.size() <= most / sizeof(std::string), ErrorKind::Memory,
+            "the iterations gave more than {} bytes", most);
       return;
     }
-    check(t.bytes() <= kMaxBytes - bytes_.size(), ErrorKind::Memory,
-          "the iterations gave more than {} bytes", kMaxBytes);
+    check(bytes_.size() <= most && t.bytes() <= most - bytes_.size(), ErrorKind::Memory,
+          "the iterations gave more than {} bytes", most);
     if (t.bytes() == 0) return;
     const auto* data = static_cast<const std::byte*>(t.data());
     bytes_.insert(bytes_.end(), data, data + t.bytes());

@@ -18,9 +18,16 @@ struct LowerOptions {
   bool exact = false;
   // No fusion and no fast kernels: every node through its reference `eval`.
   bool reference = false;
-  // Of the values that a session places in one block, and of each tensor that a step makes while it
-  // runs; beyond it the run ends with a Memory error.
+  // Of what a session's values and the tensors that its steps make take together, and of each tensor;
+  // beyond it the run ends with a Memory error.
   std::int64_t max_tensor_bytes = std::int64_t{16} << 30;
+  // Iterations that all loops of a run may make together, and its time, looked at between steps and
+  // iterations (0: no bound); beyond either the run ends with a Memory error.
+  std::int64_t max_iterations = 10'000'000;
+  double max_seconds = 0;
+  // Denormals count as zero, as inputs and results, while a session runs. The caller's
+  // floating-point state comes back afterwards.
+  bool flush_denormals = true;
   // Bound shapes kept per session.
   int bind_cache = 8;
 };

@@ -51,10 +51,13 @@ struct Session::Impl final : StepHost {
   bool inputs_known = false;
   bool has_dynamic = false;
   std::vector<Value> outputs;
+  // Of what lives in this session; a subgraph's session takes part in that of the outer one.
+  std::shared_ptr<TensorBudget> budget;
 
   explicit Impl(std::shared_ptr<const Program> p, Parallel* host) : program(std::move(p)) {
     if (!host) own_parallel = make_thread_pool(std::max(1, program->options.threads));
     parallel = host ? host : own_parallel.get();
+    budget = std::make_shared<TensorBudget>(program->options.max_tensor_bytes);
     views.resize(program->values.size());
     owned.resize(program->values.size());
     segments.resize(program->segments.size());
@@ -214,18 +217,27 @@ struct Session::Impl final : StepHost {
     return step.kernel->bind({b.in, out, known_symbols, parallel->threads()});
   }
 
+  static void grow(Tensor& block, std::int64_t bytes) {
+    if (block.defined() && static_cast<std::int64_t>(block.bytes()) >= bytes) return;
+    block = Tensor();
+    block = Tensor(DType::U8, Shape{bytes});
+  }
+
   void install(std::size_t index, BoundSegment& bound) {
-    Tensor& arena = segments[index].arena;
-    if (!arena.defined() || static_cast<std::int64_t>(arena.bytes()) < bound.arena_bytes) {
-      arena = Tensor();
-      arena = Tensor(DType::U8, Shape{bound.arena_bytes});
-    }
-    if (!workspace.defined() || workspace.bytes() < bound.workspace_bytes) {
-      workspace = Tensor();
-      workspace = Tensor(DType::U8, Shape{static_cast<std::int64_t>(bound.workspace_bytes)});
-    }
+    const int first = program->segments[index].begin;
+    in_context(
+        [&] {
+          return fmt::format("intermediate values from {} on",
+                             u(first) < program->steps.size()
+                                 ? "node '" + program->steps[u(first)].name + "'"
+                                 : "the inputs");
+        },
+        [&] {
+          grow(segments[index].arena, bound.arena_bytes);
+          grow(workspace, static_cast<std::int64_t>(bound.workspace_bytes));
+        });
     for (const auto& [v, shape] : bound.shapes) views[u(v)].shape = shape;
-    auto* base = static_cast<std::uint8_t*>(arena.mutable_data());
+    auto* base = static_cast<std::uint8_t*>(segments[index].arena.mutable_data());
     for (const auto& [v, offset] : bound.offsets) views[u(v)].data = base + offset;
   }
 
@@ -238,6 +250,7 @@ struct Session::Impl final : StepHost {
       const Step& step = program->steps[u(segment.begin) + i];
       BoundStep& b = bound.steps[i];
       try {
+        WorkLimit::check_time();
         RunContext ctx{b.in, b.out, workspace.mutable_data(), *parallel};
         if (observer) [[unlikely]]
           run_observed(step, b, ctx);
@@ -282,8 +295,11 @@ struct Session::Impl final : StepHost {
   }
 
   void run(std::span<const Value> inputs) {
-    const FlushDenormals flush;
-    const TensorLimit limit(program->options.max_tensor_bytes);
+    const LowerOptions& options = program->options;
+    std::optional<FlushDenormals> flush;
+    if (options.flush_denormals) flush.emplace();
+    const TensorLimit limit(options.max_tensor_bytes, budget);
+    const WorkLimit work(options.max_iterations, options.max_seconds);
     // Symbols that steps bring are solved anew in each run.
     if (has_dynamic) inputs_known = false;
     set_inputs(inputs);
@@ -340,7 +356,7 @@ std::optional<Error> Session::bind(const SymbolValues& symbols) noexcept {
       impl_->views[u(v)].shape = eval(f.shape, impl_->known_symbols);
     }
     impl_->inputs_known = false;
-    const TensorLimit limit(impl_->program->options.max_tensor_bytes);
+    const TensorLimit limit(impl_->program->options.max_tensor_bytes, impl_->budget);
     impl_->activate(0);
   });
 }

@@ -1,39 +1,49 @@
 #include "tensor/tensor.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "base/pages.hpp"
 #include "tensor/limit.hpp"
 
 namespace treadle {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-// Larger buffers are mapped, so that freeing one gives its pages back at once; not where
-// AddressSanitizer watches, which sees only the ends of heap blocks.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr std::size_t kMapFrom = ~std::size_t{0};
-#else
-constexpr std::size_t kMapFrom = 256 << 10;
-#endif
-
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 46;
 thread_local std::int64_t limit_bytes = kMaxBytes;
+thread_local std::shared_ptr<TensorBudget> current_budget;
+
+// Frees what allocate() gave, and gives its bytes back to the budget that they were taken from.
+struct Release {
+  std::size_t bytes;
+  std::shared_ptr<TensorBudget> budget;
+  void operator()(void* p) const noexcept {
+    if (p != nullptr && bytes >= kMapFrom)
+      unmap_pages(p, bytes);
+    else
+      std::free(p);
+    if (budget) budget->give(static_cast<std::int64_t>(bytes));
+  }
+};
 
 std::shared_ptr<void> allocate(std::size_t bytes) {
+  if (current_budget) current_budget->take(static_cast<std::int64_t>(bytes));
+  const Release release{bytes, current_budget};
+  void* p = nullptr;
   if (bytes >= kMapFrom) {
-    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    check(p != MAP_FAILED, ErrorKind::Memory, "cannot allocate {} bytes", bytes);
-    return {p, [bytes](void* q) { munmap(q, bytes); }};
+    p = map_pages(bytes);
+  } else {
+    const std::size_t count = std::max<std::size_t>(bytes, 1);
+    p = std::aligned_alloc(kAlignment, (count + kAlignment - 1) / kAlignment * kAlignment);
   }
-  const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-  void* p = std::aligned_alloc(kAlignment, rounded);
-  check(p != nullptr, ErrorKind::Memory, "cannot allocate {} bytes", bytes);
-  return {p, [](void* q) { std::free(q); }};
+  if (p == nullptr) {
+    release(nullptr);
+    fail(ErrorKind::Memory, "cannot allocate {} bytes", bytes);
+  }
+  return {p, release};
 }
 
 std::shared_ptr<void> allocate_strings(std::size_t count) {
@@ -55,16 +65,31 @@ std::size_t checked_bytes(DType dtype, const Shape& shape, std::int64_t limit) {
 
 }  // namespace
 
-TensorLimit::TensorLimit(std::int64_t bytes) : before_(limit_bytes) {
+TensorLimit::TensorLimit(std::int64_t bytes, std::shared_ptr<TensorBudget> budget)
+    : before_(limit_bytes), outermost_(current_budget == nullptr) {
+  if (outermost_)
+    current_budget = budget ? std::move(budget) : std::make_shared<TensorBudget>(bytes);
   limit_bytes = std::min(limit_bytes, bytes);
 }
 
-TensorLimit::~TensorLimit() { limit_bytes = before_; }
+TensorLimit::~TensorLimit() {
+  limit_bytes = before_;
+  if (outermost_) current_budget = nullptr;
+}
+
+std::int64_t TensorLimit::used() const {
+  return current_budget->used();
+}
+
+std::int64_t TensorLimit::current() {
+  return limit_bytes;
+}
 
 Tensor::Tensor(DType dtype, const Shape& shape) : dtype_(dtype), shape_(shape) {
   const std::size_t bytes = checked_bytes(dtype, shape, limit_bytes);
-  auto buffer = dtype == DType::String ? allocate_strings(static_cast<std::size_t>(shape.elements()))
-                                       : allocate(bytes);
+  auto buffer = dtype == DType::String
+                    ? allocate_strings(static_cast<std::size_t>(shape.elements()))
+                    : allocate(bytes);
   data_ = buffer.get();
   owner_ = std::move(buffer);
   // An empty vector has no storage, yet the tensor is there.
@@ -96,8 +121,8 @@ Tensor Tensor::clone() const {
 
 Tensor Tensor::reshaped(const Shape& shape) const {
   check(shape.elements() == elements(), ErrorKind::Shape,
-        "cannot reshape {} ({} elements) to {} ({} elements)", shape_.str(), elements(), shape.str(),
-        shape.elements());
+        "cannot reshape {} ({} elements) to {} ({} elements)", shape_.str(), elements(),
+        shape.str(), shape.elements());
   Tensor t = *this;
   t.shape_ = shape;
   return t;

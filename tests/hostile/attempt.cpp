@@ -13,6 +13,7 @@ namespace {
 constexpr std::int64_t kMaxTensorBytes = 128 << 20;
 constexpr std::int64_t kMaxInputElements = 1 << 18;
 constexpr std::int64_t kMaxFlops = 50'000'000;
+constexpr double kMaxSeconds = 5;
 
 Tensor random_tensor(DType dtype, const Shape& shape, std::mt19937& random) {
   Tensor t = Tensor::zeros(dtype, shape);
@@ -78,15 +79,18 @@ Attempt attempt(std::string_view bytes, unsigned seed) {
   Attempt out;
   ModelOptions options;
   options.limits.max_tensor_bytes = kMaxTensorBytes;
+  options.limits.max_seconds = kMaxSeconds;
   std::mt19937 random(seed);
   try {
-    const auto model = Model::load(std::as_bytes(std::span(bytes.data(), bytes.size())), options);
+    auto model = Model::load(std::as_bytes(std::span(bytes.data(), bytes.size())), options);
     out.loaded = true;
     SymbolValues symbols;
     std::optional<std::vector<Value>> inputs;
     try {
       inputs = random_inputs(*model, random, symbols);
-      if (!inputs || flops(*model->program(), symbols).value_or(kMaxFlops) >= kMaxFlops) return out;
+      if (!inputs) return out;
+      model = model->for_inputs(*inputs);
+      if (flops(*model->program(), symbols).value_or(kMaxFlops) >= kMaxFlops) return out;
     } catch (const Error&) {
       return out;  // sizes that overflow: no inputs fit
     }

@@ -108,8 +108,8 @@ Fact Import::with_options(Fact fact, Graph& graph, std::string_view name) {
       fact.shape.push_back(d.substitute(by));
     }
   }
-  check(!ops::has_unknown_rank(fact), ErrorKind::Unsupported,
-        "no shape is declared; give one in the options");
+  if (ops::has_unknown_rank(fact) && !only_interface_)
+    throw formats::NeedsSizes("no shape is declared; give one in the options");
   return fact;
 }
 
@@ -132,10 +132,11 @@ void Import::inputs(Scope& scope, const GraphProto& proto) {
                  });
     } catch (Error& e) {
       if (!keep_going_) throw;
-      note(e);
+      if (dynamic_cast<formats::NeedsSizes*>(&e) == nullptr) note(e);
       scope.define(v.name, {{}, true, 0});
     }
   }
+  if (only_interface_) return;
   initializers(scope, proto, overridden);
 }
 
@@ -261,11 +262,39 @@ void Import::fail_unknown() const {
        unknown_.size() == 1 ? " is" : "s are", list);
 }
 
-Graph Import::run() {
+void Import::parse() {
   check(file_->size() > 0, ErrorKind::Parse, "the file is empty");
   model_ = parse_model(file_->bytes());
   check(model_.graph.has_value(), ErrorKind::Parse, "the file has no graph; it is no ONNX model");
   check_opsets(model_);
+}
+
+formats::Interface Import::interface() {
+  only_interface_ = true;
+  parse();
+  const GraphProto& proto = graphs_.get(*model_.graph).proto;
+  Graph graph;
+  Frame frame{graph, {}, {}};
+  Scope scope(frame, nullptr, "");
+  inputs(scope, proto);
+  formats::Interface out;
+  for (const ValueId v : graph.inputs()) out.inputs.push_back({graph.value_name(v), graph.fact(v)});
+  for (const ValueInfo& v : proto.outputs) {
+    if (v.type.kind == TypeProto::Kind::None) {
+      out.outputs.push_back(
+          {std::string(v.name), Fact::tensor(DType::F32, ops::unknown_shape())});
+      continue;
+    }
+    in_context([&] { return fmt::format("output '{}'", v.name); },
+               [&] {
+                 out.outputs.push_back({std::string(v.name), fact_of(v.type, graph, v.name)});
+               });
+  }
+  return out;
+}
+
+Graph Import::run() {
+  parse();
   for (const FunctionProto& f : model_.functions) {
     const auto key = fmt::format("{}:{}:{}", f.domain, f.name, f.overload);
     check(functions_.emplace(key, &f).second, ErrorKind::Parse, "function {} is defined twice",

@@ -66,6 +66,8 @@ class Import {
 
   // Throws as load() does, without the file as context.
   Graph run();
+  // Only what inputs and outputs declare.
+  formats::Interface interface();
   const std::vector<Problem>& problems() const { return problems_; }
 
   // Imports nodes in order; those for which `needed` (when not empty) is false are left out.
@@ -98,6 +100,7 @@ class Import {
   void note(const Error& e);
   std::vector<ValueId> body_outputs(Scope& scope, const GraphProto& proto);
 
+  void parse();
   void check_opsets(const ModelProto& model);
   void inputs(Scope& scope, const GraphProto& proto);
   void cut_inputs(Scope& scope, const IndexedGraph& g);
@@ -113,6 +116,7 @@ class Import {
   std::shared_ptr<const MappedFile> file_;
   LoadOptions options_;
   bool keep_going_;
+  bool only_interface_ = false;
   TensorReader tensors_;
   GraphCache graphs_;
   ModelProto model_;

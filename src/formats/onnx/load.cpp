@@ -45,6 +45,12 @@ Graph load(std::shared_ptr<const MappedFile> file, const std::string& name,
                  [&] { return Import(std::move(file), options.folder, options, false).run(); });
 }
 
+formats::Interface interface(std::shared_ptr<const MappedFile> file, const std::string& name,
+                             const LoadOptions& options) {
+  return guarded(
+      name, [&] { return Import(std::move(file), options.folder, options, false).interface(); });
+}
+
 std::vector<Problem> check_model(const std::string& path, const LoadOptions& options) {
   std::vector<Problem> problems;
   try {

@@ -92,6 +92,9 @@ void Import::node(Scope& scope, const NodeProto& proto, std::size_t position) {
       note_unknown(proto, position);
     }
     note_unknown_inside(proto);
+  } catch (formats::NeedsSizes& e) {
+    e.in_origin(scope.prefix + std::string(name_of(proto)), describe(proto, position));
+    if (!keep_going_) throw;
   } catch (Error& e) {
     e.in_origin(scope.prefix + std::string(name_of(proto)), describe(proto, position));
     if (!keep_going_) throw;

@@ -2,11 +2,15 @@
 #include "ops/control.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.hpp"
 #include "formats/onnx/importer.hpp"
+#include "formats/options.hpp"
+#include "graph/basic_ops.hpp"
 #include "ops/build.hpp"
 #include "ops/failure.hpp"
+#include "ops/shape_of.hpp"
 #include "ops/unify.hpp"
 
 namespace treadle::onnx {
@@ -68,6 +72,35 @@ std::pair<Body, Body> both_branches(NodeContext& c) {
   if (!a) a = failing(*b->graph, *why);
   if (!b) b = failing(*a->graph, *why_not);
   return {*std::move(a), *std::move(b)};
+}
+
+// Whether the value follows from sizes alone, whatever the elements of inputs are.
+bool follows_from_sizes(const Graph& g, ValueId value) {
+  std::vector<NodeId> pending{value.node};
+  std::set<NodeId> seen(pending.begin(), pending.end());
+  while (!pending.empty()) {
+    const Node& n = g.node(pending.back());
+    pending.pop_back();
+    if (n.op->as<Source>() || !n.op->pure()) return false;
+    if (n.op->as<ops::ShapeOf>() || n.op->as<ops::SizeOf>()) continue;
+    for (ValueId v : n.inputs)
+      if (v.present() && seen.insert(v.node).second) pending.push_back(v.node);
+  }
+  return true;
+}
+
+// Throws NeedsSizes when the branches' outputs differ in rank and sizes would tell which it is.
+void check_ranks(const Graph& outer, ValueId condition, const Graph& a, const Graph& b) {
+  for (std::size_t k = 0; k < a.outputs().size(); ++k) {
+    const Fact &f = a.fact(a.outputs()[k]), &other = b.fact(b.outputs()[k]);
+    const bool same = f.kind != Fact::Kind::Tensor || other.kind != Fact::Kind::Tensor ||
+                      f.rank() == other.rank();
+    if (same || !follows_from_sizes(outer, condition)) continue;
+    throw formats::NeedsSizes(
+        fmt::format("output {} is {} or {}: which, follows from the sizes of the model's inputs; "
+                    "give them (--shape)",
+                    k, f.str(), other.str()));
+  }
 }
 
 // Loop-carried values whose type the body changes are widened until one type fits all iterations.
@@ -210,6 +243,7 @@ std::vector<ValueId> import_if(NodeContext& c) {
   const Graph& b = *else_body.graph;
   check(a.outputs().size() == b.outputs().size(), ErrorKind::Parse,
         "then_branch gives {} outputs, else_branch {}", a.outputs().size(), b.outputs().size());
+  check_ranks(c.graph(), condition, a, b);
   auto op = std::make_shared<ops::If>();
   std::vector<ValueId> inputs{condition};
   const auto captured = join_captures(c.graph(), then_body, else_body);

@@ -235,6 +235,9 @@ std::vector<ValueId> import_strided_slice(NodeContext& c) {
     }
     const Dim& size = shape[axis];
     if (item.kind == SliceItem::Kind::Shrink) {
+      check(strides[item.at] > 0, ErrorKind::Shape,
+            "stride {} on axis {}, of which one index is taken, must be positive",
+            strides[item.at], axis);
       Dim at = begin[item.at];
       if (at.is_const() && at.value() < 0) at = at + size;
       check(!at.is_const() || (at.value() >= 0 && (!size.is_const() || at.value() < size.value())),
