@@ -21,9 +21,9 @@ enum class KernelId : std::uint16_t {
 };
 
 struct KernelInfo {
-  const char* name;          // of the entry in the fat binary and the MSL text
-  int buffers;               // the last is written, the others are read (unless the entry says more)
-  std::size_t param_bytes;   // of its parameter struct
+  const char* name;         // of the entry in the fat binary and the MSL text
+  int buffers;              // the last is written, the others are read (unless the entry says more)
+  std::size_t param_bytes;  // of its parameter struct
   std::size_t shared_bytes;  // of its shared-memory struct, 0 for none
   bool barriers;             // false: no barrier, no warp operation, no shared memory
 };

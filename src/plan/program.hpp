@@ -21,6 +21,11 @@ struct LowerOptions {
   // Of the values that a session places in one block, and of each tensor that a step makes while it
   // runs; beyond it the run ends with a Memory error.
   std::int64_t max_tensor_bytes = std::int64_t{16} << 30;
+  // With a device target: an operator that the device does not take is an error instead of a step
+  // on the CPU.
+  bool require_device = false;
+  // Operators of these names stay on the CPU whatever the device can do.
+  std::vector<std::string> keep_on_cpu;
   // Bound shapes kept per session.
   int bind_cache = 8;
 };
@@ -42,6 +47,9 @@ struct ProgramValue {
   std::shared_ptr<const Tensor> constant;
   int alias_of = -1;
   std::string view_op;  // of an alias: the operator that makes it, "Reshape"
+  // In the memory of the program's device; an alias lies where its base does.
+  bool on_device = false;
+  DeviceBufferPtr device_constant;  // of a Constant on the device
 };
 
 struct Step {
@@ -58,6 +66,13 @@ struct Step {
   // True when an output brings symbols or is Owned: a segment ends after it.
   bool dynamic = false;
   Cost cost;
+  // The kernel enqueues its work on the device's queue: device kernels and copies between memories.
+  bool queued = false;
+  // The queue must be empty before this step runs: it reads what a queued copy brings to the host.
+  // Set by finish().
+  bool sync_before = false;
+  std::string label;       // "node 'conv1' (Conv)", for errors of the device; set by finish()
+  std::string why_on_cpu;  // with a device target: why this step does not run there
   std::vector<std::shared_ptr<const Program>> subprograms;
 };
 
@@ -74,11 +89,13 @@ struct Program {
   std::vector<int> inputs, outputs;
   std::vector<std::string> output_names;
   LowerOptions options;
+  std::shared_ptr<Device> device;  // null: everything runs on the CPU
 
   // Filled by finish().
   std::vector<std::string> symbols;  // every symbol that a size depends on
   std::vector<Segment> segments;
-  std::vector<int> place;  // the value in whose memory each value lies (itself, mostly)
+  bool sync_at_end = false;  // queued steps after the last sync
+  std::vector<int> place;    // the value in whose memory each value lies (itself, mostly)
   std::vector<int> first_step, last_step;  // of each place: when it is written first, used last
 };
 
