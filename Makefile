@@ -11,7 +11,7 @@ all: build/release/treadle
 
 # Debian packages and the Python test environment; a stamp makes the second run free.
 setup: build/.setup
-build/.setup: scripts/setup.sh scripts/requirements.txt
+build/.setup: scripts/setup.sh scripts/requirements.txt scripts/requirements-cuda.txt
 	scripts/setup.sh
 	@mkdir -p build && touch $@
 

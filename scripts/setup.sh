@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building and testing need: Debian packages and the Python test environment in .venv.
+# Installs what building and testing need: Debian packages, the Python test environment in .venv and,
+# where the machine has no nvcc, the CUDA compiler from its Python packages in .venv.
 # Safe to run again: does nothing when all is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,14 +27,21 @@ fi
 if [[ ! -x .venv/bin/python ]]; then
   python3 -m venv .venv
 fi
-if ! .venv/bin/python - <<'PY' 2>/dev/null
-import importlib.metadata as m, pathlib
-for line in pathlib.Path("scripts/requirements.txt").read_text().splitlines():
+# has_all FILE: whether .venv holds the versions that the file pins.
+has_all() {
+  .venv/bin/python - "$1" <<'PY' 2>/dev/null
+import importlib.metadata as m, pathlib, sys
+for line in pathlib.Path(sys.argv[1]).read_text().splitlines():
     if line and not line.startswith("#"):
         name, version = line.split("==")
         assert m.version(name) == version
 PY
-then
-  .venv/bin/pip install -q --disable-pip-version-check -r scripts/requirements.txt
+}
+requirements=(scripts/requirements.txt)
+if ! command -v nvcc >/dev/null && [[ ! -x /usr/local/cuda/bin/nvcc ]]; then
+  requirements+=(scripts/requirements-cuda.txt)
 fi
+for file in "${requirements[@]}"; do
+  has_all "$file" || .venv/bin/pip install -q --disable-pip-version-check -r "$file"
+done
 echo "setup: ready"

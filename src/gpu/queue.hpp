@@ -21,11 +21,13 @@ enum class KernelId : std::uint16_t {
 };
 
 struct KernelInfo {
-  const char* name;         // of the entry in the fat binary and the MSL text
-  int buffers;              // the last is written, the others are read (unless the entry says more)
-  std::size_t param_bytes;  // of its parameter struct
+  const char* name;          // of the entry in the fat binary and the MSL text
+  int buffers;               // TK_IN and TK_OUT of its line, without TK_STATUS
+  std::size_t param_bytes;   // of its parameter struct
   std::size_t shared_bytes;  // of its shared-memory struct, 0 for none
   bool barriers;             // false: no barrier, no warp operation, no shared memory
+  bool reports;              // after its buffers it takes the address of a tk_status of the queue
+  int max_threads;           // in a group
 };
 const KernelInfo& kernel_info(KernelId id);
 
@@ -37,7 +39,8 @@ inline constexpr int kMaxBuffers = 8;
 inline constexpr std::size_t kMaxParamBytes = 512;
 
 // The limits that every device keeps: groups.x < 2^31, groups.y and groups.z <= 65535, threads in a
-// group <= 1024 and threads.z <= 64. A launch with an extent of 0 is an error.
+// group <= max_threads of the kernel and threads.z <= 64; a multiple of 32 threads where the kernel
+// has barriers. A launch with an extent of 0 is an error.
 struct Launch {
   KernelId kernel = KernelId::kCount;
   Extent3 groups, threads;

@@ -1,0 +1,17 @@
+# cmake -DLOG=file -P logged.cmake -- command…: runs the command with all it prints in the file; when
+# it fails that is shown.
+set(command "")
+set(after FALSE)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE ${last})
+  if(after)
+    list(APPEND command "${CMAKE_ARGV${i}}")
+  elseif(CMAKE_ARGV${i} STREQUAL "--")
+    set(after TRUE)
+  endif()
+endforeach()
+execute_process(COMMAND ${command} RESULT_VARIABLE result OUTPUT_VARIABLE text ERROR_VARIABLE text)
+file(WRITE ${LOG} "${text}")
+if(result)
+  message(FATAL_ERROR "${text}")
+endif()

@@ -1,0 +1,266 @@
+// The part of the kernel dialect that is the same in every front end.
+#pragma once
+
+namespace tk {
+
+TK_FN float tk_inf() { return tk_float(0x7f800000u); }
+TK_FN float tk_nan() { return tk_float(0x7fc00000u); }
+TK_FN bool tk_isnan(float v) { return v != v; }
+TK_FN float tk_abs(float v) { return tk_float(tk_bits(v) & 0x7fffffffu); }
+// A NaN on either side is the result, unlike fmax and fmin.
+TK_FN float tk_max(float a, float b) { return a > b || a != a ? a : b; }
+TK_FN float tk_min(float a, float b) { return a < b || a != a ? a : b; }
+TK_FN int tk_imax(int a, int b) { return a > b ? a : b; }
+TK_FN int tk_imin(int a, int b) { return a < b ? a : b; }
+
+// n / d for 0 <= n < 2^31.
+TK_FN int tk_div(int n, TK_PARAM tk_divisor& d) {
+  return int((tk_mulhi(tk_u32(n), d.multiplier) + tk_u32(n)) >> d.shift);
+}
+// The quotient; n becomes the remainder.
+TK_FN int tk_divmod(TK_LOCAL int& n, TK_PARAM tk_divisor& d) {
+  const int q = tk_div(n, d);
+  n -= q * int(d.divisor);
+  return q;
+}
+
+// erf by its Taylor series below 2 and by the continued fraction of erfc above (Abramowitz and
+// Stegun 7.1.5, 7.1.14): within 4e-7 of erf.
+TK_FN float tk_erf_portable(float v) {
+  const float a = tk_abs(v);
+  float r = 1.0f;
+  if (a != a) return v;
+  if (a < 2.0f) {
+    float term = a, sum = a;
+    for (int n = 1; n < 30; ++n) {
+      term *= -a * a / float(n);
+      sum += term / float(2 * n + 1);
+    }
+    r = 1.1283791671f * sum;
+  } else if (a < 4.0f) {
+    float f = 0.0f;
+    for (int n = 24; n > 0; --n) f = 0.5f * float(n) / (a + f);
+    r = 1.0f - tk_exp(-a * a) * 0.5641895835f / (a + f);
+  }
+  return v < 0.0f ? -r : r;
+}
+#if defined(TK_ERF_IN_COMMON)
+TK_FN float tk_erf(float v) { return tk_erf_portable(v); }
+#endif
+
+#if defined(TK_WARP_TREES_IN_COMMON)
+TK_FN float tk_warp_sum(TK_CTX c, float v) {
+  TK_UNROLL for (int step = 16; step > 0; step >>= 1) v = v + tk_warp_xor(c, v, step);
+  return v;
+}
+TK_FN float tk_warp_max(TK_CTX c, float v) {
+  TK_UNROLL for (int step = 16; step > 0; step >>= 1) v = tk_max(v, tk_warp_xor(c, v, step));
+  return v;
+}
+TK_FN float tk_warp_min(TK_CTX c, float v) {
+  TK_UNROLL for (int step = 16; step > 0; step >>= 1) v = tk_min(v, tk_warp_xor(c, v, step));
+  return v;
+}
+#else
+TK_FN float tk_warp_sum(TK_CTX, float v, tk_site at = tk_site::current()) {
+  return tk_warp_tree(v, at, [](float a, float b) { return a + b; });
+}
+TK_FN float tk_warp_max(TK_CTX, float v, tk_site at = tk_site::current()) {
+  return tk_warp_tree(v, at, [](float a, float b) { return tk_max(a, b); });
+}
+TK_FN float tk_warp_min(TK_CTX, float v, tk_site at = tk_site::current()) {
+  return tk_warp_tree(v, at, [](float a, float b) { return tk_min(a, b); });
+}
+#endif
+
+// How a storage type keeps a float.
+template <class T>
+struct tk_storage;
+template <>
+struct tk_storage<float> {
+  static TK_FN float load(TK_GLOBAL const float* p) { return *p; }
+  static TK_FN void store(TK_GLOBAL float* p, float v) { *p = v; }
+};
+template <>
+struct tk_storage<tk_half> {
+  static TK_FN float load(TK_GLOBAL const tk_half* p) { return tk_half_to_float(p->bits); }
+  static TK_FN void store(TK_GLOBAL tk_half* p, float v) { p->bits = tk_float_to_half(v); }
+  static TK_FN float widen(tk_u32 bits) { return tk_half_to_float(tk_u16(bits & 0xffffu)); }
+  static TK_FN tk_u32 narrow(float v) { return tk_u32(tk_float_to_half(v)); }
+};
+template <>
+struct tk_storage<tk_bf16> {
+  static TK_FN float load(TK_GLOBAL const tk_bf16* p) { return tk_float(tk_u32(p->bits) << 16); }
+  static TK_FN void store(TK_GLOBAL tk_bf16* p, float v) { p->bits = tk_float_to_bf16(v); }
+  static TK_FN float widen(tk_u32 bits) { return tk_float(bits << 16); }
+  static TK_FN tk_u32 narrow(float v) { return tk_u32(tk_float_to_bf16(v)); }
+};
+
+// One element of float, tk_half or tk_bf16.
+template <class T>
+TK_FN float tk_load(TK_GLOBAL const T* p) {
+  return tk_storage<T>::load(p);
+}
+template <class T>
+TK_FN void tk_store(TK_GLOBAL T* p, float v) {
+  tk_storage<T>::store(p, v);
+}
+
+// Vectors of V elements in one or two accesses; p must be aligned to the smaller of their size and
+// 16 bytes.
+template <class T, int V>
+struct tk_vec_io;
+
+template <class T>
+struct tk_vec_io<T, 1> {
+  static TK_FN void load(TK_GLOBAL const T* p, TK_LOCAL tk_vec<1>& r) {
+    r.v[0] = tk_load(p);
+  }
+  static TK_FN void store(TK_GLOBAL T* p, TK_LOCAL const tk_vec<1>& r) { tk_store(p, r.v[0]); }
+};
+template <class T>
+struct tk_vec_io<T, 2> {
+  static TK_FN void load(TK_GLOBAL const T* p, TK_LOCAL tk_vec<2>& r) {
+    TK_CHECK_ALIGNED(p, 4);
+    const tk_u32 q = *(TK_GLOBAL const tk_u32*)p;
+    r.v[0] = tk_storage<T>::widen(q);
+    r.v[1] = tk_storage<T>::widen(q >> 16);
+  }
+  static TK_FN void store(TK_GLOBAL T* p, TK_LOCAL const tk_vec<2>& r) {
+    TK_CHECK_ALIGNED(p, 4);
+    *(TK_GLOBAL tk_u32*)p = tk_storage<T>::narrow(r.v[0]) | (tk_storage<T>::narrow(r.v[1]) << 16);
+  }
+};
+template <class T>
+struct tk_vec_io<T, 4> {
+  static TK_FN void load(TK_GLOBAL const T* p, TK_LOCAL tk_vec<4>& r) {
+    TK_CHECK_ALIGNED(p, 8);
+    const tk_u32x2 q = *(TK_GLOBAL const tk_u32x2*)p;
+    r.v[0] = tk_storage<T>::widen(q.x);
+    r.v[1] = tk_storage<T>::widen(q.x >> 16);
+    r.v[2] = tk_storage<T>::widen(q.y);
+    r.v[3] = tk_storage<T>::widen(q.y >> 16);
+  }
+  static TK_FN void store(TK_GLOBAL T* p, TK_LOCAL const tk_vec<4>& r) {
+    TK_CHECK_ALIGNED(p, 8);
+    tk_u32x2 q;
+    q.x = tk_storage<T>::narrow(r.v[0]) | (tk_storage<T>::narrow(r.v[1]) << 16);
+    q.y = tk_storage<T>::narrow(r.v[2]) | (tk_storage<T>::narrow(r.v[3]) << 16);
+    *(TK_GLOBAL tk_u32x2*)p = q;
+  }
+};
+template <class T>
+struct tk_vec_io<T, 8> {
+  static TK_FN void load(TK_GLOBAL const T* p, TK_LOCAL tk_vec<8>& r) {
+    TK_CHECK_ALIGNED(p, 16);
+    const tk_u32x4 q = *(TK_GLOBAL const tk_u32x4*)p;
+    r.v[0] = tk_storage<T>::widen(q.x);
+    r.v[1] = tk_storage<T>::widen(q.x >> 16);
+    r.v[2] = tk_storage<T>::widen(q.y);
+    r.v[3] = tk_storage<T>::widen(q.y >> 16);
+    r.v[4] = tk_storage<T>::widen(q.z);
+    r.v[5] = tk_storage<T>::widen(q.z >> 16);
+    r.v[6] = tk_storage<T>::widen(q.w);
+    r.v[7] = tk_storage<T>::widen(q.w >> 16);
+  }
+  static TK_FN void store(TK_GLOBAL T* p, TK_LOCAL const tk_vec<8>& r) {
+    TK_CHECK_ALIGNED(p, 16);
+    tk_u32x4 q;
+    q.x = tk_storage<T>::narrow(r.v[0]) | (tk_storage<T>::narrow(r.v[1]) << 16);
+    q.y = tk_storage<T>::narrow(r.v[2]) | (tk_storage<T>::narrow(r.v[3]) << 16);
+    q.z = tk_storage<T>::narrow(r.v[4]) | (tk_storage<T>::narrow(r.v[5]) << 16);
+    q.w = tk_storage<T>::narrow(r.v[6]) | (tk_storage<T>::narrow(r.v[7]) << 16);
+    *(TK_GLOBAL tk_u32x4*)p = q;
+  }
+};
+template <>
+struct tk_vec_io<float, 2> {
+  static TK_FN void load(TK_GLOBAL const float* p, TK_LOCAL tk_vec<2>& r) {
+    TK_CHECK_ALIGNED(p, 8);
+    const tk_u32x2 q = *(TK_GLOBAL const tk_u32x2*)p;
+    r.v[0] = tk_float(q.x);
+    r.v[1] = tk_float(q.y);
+  }
+  static TK_FN void store(TK_GLOBAL float* p, TK_LOCAL const tk_vec<2>& r) {
+    TK_CHECK_ALIGNED(p, 8);
+    tk_u32x2 q;
+    q.x = tk_bits(r.v[0]);
+    q.y = tk_bits(r.v[1]);
+    *(TK_GLOBAL tk_u32x2*)p = q;
+  }
+};
+template <>
+struct tk_vec_io<float, 4> {
+  static TK_FN void load(TK_GLOBAL const float* p, TK_LOCAL tk_vec<4>& r) {
+    TK_CHECK_ALIGNED(p, 16);
+    const tk_u32x4 q = *(TK_GLOBAL const tk_u32x4*)p;
+    r.v[0] = tk_float(q.x);
+    r.v[1] = tk_float(q.y);
+    r.v[2] = tk_float(q.z);
+    r.v[3] = tk_float(q.w);
+  }
+  static TK_FN void store(TK_GLOBAL float* p, TK_LOCAL const tk_vec<4>& r) {
+    TK_CHECK_ALIGNED(p, 16);
+    tk_u32x4 q;
+    q.x = tk_bits(r.v[0]);
+    q.y = tk_bits(r.v[1]);
+    q.z = tk_bits(r.v[2]);
+    q.w = tk_bits(r.v[3]);
+    *(TK_GLOBAL tk_u32x4*)p = q;
+  }
+};
+template <>
+struct tk_vec_io<float, 8> {
+  static TK_FN void load(TK_GLOBAL const float* p, TK_LOCAL tk_vec<8>& r) {
+    tk_vec<4> a, b;
+    tk_vec_io<float, 4>::load(p, a);
+    tk_vec_io<float, 4>::load(p + 4, b);
+    TK_UNROLL for (int i = 0; i < 4; ++i) {
+      r.v[i] = a.v[i];
+      r.v[i + 4] = b.v[i];
+    }
+  }
+  static TK_FN void store(TK_GLOBAL float* p, TK_LOCAL const tk_vec<8>& r) {
+    tk_vec<4> a, b;
+    TK_UNROLL for (int i = 0; i < 4; ++i) {
+      a.v[i] = r.v[i];
+      b.v[i] = r.v[i + 4];
+    }
+    tk_vec_io<float, 4>::store(p, a);
+    tk_vec_io<float, 4>::store(p + 4, b);
+  }
+};
+
+template <class T, int V>
+TK_FN void tk_load_vec(TK_GLOBAL const T* p, TK_LOCAL tk_vec<V>& r) {
+  tk_vec_io<T, V>::load(p, r);
+}
+template <class T, int V>
+TK_FN void tk_store_vec(TK_GLOBAL T* p, TK_LOCAL const tk_vec<V>& r) {
+  tk_vec_io<T, V>::store(p, r);
+}
+template <int V>
+TK_FN void tk_fill_vec(float value, TK_LOCAL tk_vec<V>& r) {
+  TK_UNROLL for (int i = 0; i < V; ++i) r.v[i] = value;
+}
+
+// Four floats of shared memory in one access; p aligned to 16 bytes.
+TK_FN void tk_shared_load4(TK_SHARED const float* p, TK_LOCAL tk_vec<4>& r) {
+  TK_CHECK_ALIGNED(p, 16);
+  const tk_u32x4 q = *(TK_SHARED const tk_u32x4*)p;
+  r.v[0] = tk_float(q.x);
+  r.v[1] = tk_float(q.y);
+  r.v[2] = tk_float(q.z);
+  r.v[3] = tk_float(q.w);
+}
+TK_FN void tk_shared_store4(TK_SHARED float* p, TK_LOCAL const tk_vec<4>& r) {
+  TK_CHECK_ALIGNED(p, 16);
+  tk_u32x4 q;
+  q.x = tk_bits(r.v[0]);
+  q.y = tk_bits(r.v[1]);
+  q.z = tk_bits(r.v[2]);
+  q.w = tk_bits(r.v[3]);
+  *(TK_SHARED tk_u32x4*)p = q;
+}
+
+}  // namespace tk

@@ -1,0 +1,10 @@
+// The bodies of every kernel of list.inc.
+#pragma once
+
+#include "gpu/kernels/copy.hpp"
+#include "gpu/kernels/reduce.hpp"
+#include "gpu/kernels/softmax.hpp"
+#include "gpu/kernels/norm.hpp"
+#include "gpu/kernels/cumulative.hpp"
+#include "gpu/kernels/gather.hpp"
+#include "gpu/kernels/resize.hpp"
