@@ -1,8 +1,5 @@
 // Speed of convolutions on one thread: effective GF/s (direct operations over time), for the chosen
 // algorithm and for the exact one.
-#include <time.h>
-
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -13,31 +10,13 @@
 #include "base/cpu_features.hpp"
 #include "kernels/conv/conv.hpp"
 #include "kernels/gemm/dot.hpp"
+#include "timing.hpp"
 
 namespace {
 
 using namespace treadle;
+using namespace treadle::bench;
 using namespace treadle::kernels;
-
-// This thread's processor time: what other processes take away does not count.
-double seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
-template <typename F>
-double best_time(F&& f) {
-  f();
-  double best = 1e9;
-  const double end = seconds() + 0.25;
-  for (int i = 0; i < 3 || seconds() < end; ++i) {
-    const double start = seconds();
-    f();
-    best = std::min(best, seconds() - start);
-  }
-  return best;
-}
 
 struct ShapeLine {
   const char* name;
@@ -56,6 +35,12 @@ constexpr ShapeLine kShapes[] = {
     {"3x3 256-256 14", 3, 1, 256, 256, 14, false},
     {"3x3 512-512 7", 3, 1, 512, 512, 7, false},
     {"3x3 64-64 224", 3, 1, 64, 64, 224, false},
+    {"3x3 128-128 112", 3, 1, 128, 128, 112, false},
+    {"3x3 256-256 56", 3, 1, 256, 256, 56, false},
+    {"3x3 512-512 28", 3, 1, 512, 512, 28, false},
+    {"3x3 512-512 14", 3, 1, 512, 512, 14, false},
+    {"3x3 128-32 28", 3, 1, 128, 32, 28, false},
+    {"3x3 192-384 13", 3, 1, 192, 384, 13, false},
     {"3x3s2 128-128 56", 3, 2, 128, 128, 56, false},
     {"1x1 64-256 56", 1, 1, 64, 256, 56, false},
     {"1x1 256-64 56", 1, 1, 256, 64, 56, false},

@@ -1,7 +1,4 @@
 // Speed of the matrix product: GF/s on one thread and the share of this core's measured peak.
-#include <time.h>
-
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -10,32 +7,13 @@
 #include "base/cpu_features.hpp"
 #include "kernels/gemm/dot.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "timing.hpp"
 
 namespace {
 
 using namespace treadle;
+using namespace treadle::bench;
 using namespace treadle::kernels;
-
-// This thread's processor time: what other processes take away does not count.
-double seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
-// The least time of one call, over at least 0.25 s and 3 calls.
-template <typename F>
-double best_time(F&& f) {
-  f();
-  double best = 1e9;
-  const double end = seconds() + 0.25;
-  for (int i = 0; i < 3 || seconds() < end; ++i) {
-    const double start = seconds();
-    f();
-    best = std::min(best, seconds() - start);
-  }
-  return best;
-}
 
 // GF/s of the tile itself with all operands in the first-level cache.
 double peak() {

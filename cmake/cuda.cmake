@@ -1,5 +1,5 @@
-# The CUDA kernels: compiled to one fat binary, which is put into the library as bytes. The host side
-# needs nothing of CUDA; without nvcc the library says that it was built without kernels.
+# The CUDA kernels: a fat binary for each family, put into the library as bytes. The host side needs
+# nothing of CUDA; without nvcc the library says that it was built without kernels.
 set(TREADLE_CUDA AUTO CACHE STRING "CUDA kernels: AUTO (where nvcc is found, without sanitizers), ON or OFF")
 set(TREADLE_CUDA_ARCHITECTURES sm_80 sm_90a compute_90 CACHE STRING
   "sm_XY: machine code for that architecture; compute_XY: PTX for it and all later ones")
@@ -33,19 +33,32 @@ foreach(architecture IN LISTS TREADLE_CUDA_ARCHITECTURES)
 endforeach()
 
 set(fatbin_folder ${PROJECT_BINARY_DIR}/generated/gpu)
-set(fatbin ${fatbin_folder}/kernels.fatbin)
 file(MAKE_DIRECTORY ${fatbin_folder})
-add_custom_command(OUTPUT ${fatbin} ${fatbin}.log
-  COMMAND ${CMAKE_COMMAND} -DLOG=${fatbin}.log -P ${PROJECT_SOURCE_DIR}/cmake/logged.cmake --
-    ${TREADLE_NVCC} -fatbin -std=c++17 -O3 -fmad=false ${gencode} -compress-mode=size --threads 2
-    -Xptxas -v -Werror all-warnings -ccbin ${CMAKE_CXX_COMPILER} -I ${PROJECT_SOURCE_DIR}/src
-    -MMD -MF ${fatbin}.d -MT ${fatbin} -o ${fatbin} ${PROJECT_SOURCE_DIR}/src/gpu/cuda/kernels.cu
-  DEPENDS src/gpu/cuda/kernels.cu cmake/logged.cmake
-  DEPFILE ${fatbin}.d VERBATIM COMMENT "Compiling the CUDA kernels")
+# The files that sim compiles: nothing in them is of one device.
+file(GLOB families CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/gpu/sim/kernels_*.cpp)
+set(fatbins "")
+set(logs "")
+set(FATBIN_BYTES "")
+set(FATBIN_TABLE "")
+foreach(source IN LISTS families)
+  get_filename_component(family ${source} NAME_WE)
+  set(fatbin ${fatbin_folder}/${family}.fatbin)
+  add_custom_command(OUTPUT ${fatbin} ${fatbin}.log
+    COMMAND ${CMAKE_COMMAND} -DLOG=${fatbin}.log -P ${PROJECT_SOURCE_DIR}/cmake/logged.cmake --
+      ${TREADLE_NVCC} -fatbin -x cu -std=c++17 -O3 -fmad=false ${gencode} -compress-mode=size
+      -Xptxas -v -Werror all-warnings -ccbin ${CMAKE_CXX_COMPILER} -I ${PROJECT_SOURCE_DIR}/src
+      -MMD -MF ${fatbin}.d -MT ${fatbin} -o ${fatbin} ${source}
+    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/logged.cmake
+    DEPFILE ${fatbin}.d VERBATIM COMMENT "Compiling ${family} for CUDA")
+  list(APPEND fatbins ${fatbin})
+  list(APPEND logs ${fatbin}.log)
+  string(APPEND FATBIN_BYTES "    .balign 64\n${family}:\n    .incbin \"${fatbin}\"\n")
+  string(APPEND FATBIN_TABLE "    .quad ${family}\n")
+endforeach()
 
 enable_language(ASM)
 configure_file(cmake/fatbin.S.in ${fatbin_folder}/fatbin.S @ONLY)
-set_source_files_properties(${fatbin_folder}/fatbin.S PROPERTIES OBJECT_DEPENDS ${fatbin})
+set_source_files_properties(${fatbin_folder}/fatbin.S PROPERTIES OBJECT_DEPENDS "${fatbins}")
 target_sources(treadle_gpu PRIVATE ${fatbin_folder}/fatbin.S)
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/gpu/cuda/fatbin.cpp PROPERTIES
   COMPILE_DEFINITIONS "TREADLE_CUDA_ARCHITECTURES=\"${architectures}\"")
@@ -55,6 +68,6 @@ if(TREADLE_TESTS)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   # Every kernel of the list, for every architecture, without spilled registers.
   add_test(NAME gpu_cuda_kernels COMMAND ${Python3_EXECUTABLE}
-    ${PROJECT_SOURCE_DIR}/scripts/cuda_kernels.py ${fatbin}.log
-    ${PROJECT_SOURCE_DIR}/src/gpu/kernels/list.inc ${TREADLE_CUDA_ARCHITECTURES})
+    ${PROJECT_SOURCE_DIR}/scripts/cuda_kernels.py ${PROJECT_SOURCE_DIR}/src/gpu/kernels/list.inc
+    "${architectures}" ${logs})
 endif()

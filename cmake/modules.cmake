@@ -3,7 +3,7 @@
 find_package(fmt REQUIRED)
 find_package(Threads REQUIRED)
 
-set(TREADLE_MODULES base tensor graph ops passes kernels plan cpu formats api)
+set(TREADLE_MODULES base tensor graph ops passes kernels plan cpu gpu formats api)
 # Under sanitizers, -O3 costs minutes of compiling and finds nothing more.
 set(kernel_options "-O3")
 if(TREADLE_SANITIZE)
@@ -26,9 +26,14 @@ foreach(module IN LISTS TREADLE_MODULES)
         COMPILE_OPTIONS "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx2;-mfma;-mf16c;${kernel_options}")
     elseif(source MATCHES "/kernels/")
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${kernel_options}")
+    elseif(source MATCHES "/gpu/sim/(fiber|group)\\.cpp$" AND TREADLE_SANITIZE MATCHES "thread")
+      # ThreadSanitizer is to watch what simulated GPU threads do, not what switches between them.
+      set_source_files_properties(${source} PROPERTIES
+        COMPILE_OPTIONS "-fno-sanitize=thread;-DTREADLE_TSAN_FIBERS")
     endif()
   endforeach()
 endforeach()
+include(${PROJECT_SOURCE_DIR}/cmake/cuda.cmake)
 
 # The standard library and fmt are most of what a small file costs. Not for kernels, whose files have
 # flags of their own.

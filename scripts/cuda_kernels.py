@@ -2,7 +2,8 @@
 """Checks what ptxas said about the CUDA kernels: every entry of the kernel list was compiled for every
 architecture, none spills registers, and there is no entry beside the list.
 
-usage: cuda_kernels.py LOG LIST ARCHITECTURE...    (compute_XY are skipped: the driver compiles those)
+usage: cuda_kernels.py LIST "ARCHITECTURE..." LOG...
+Architectures compute_XY are skipped: the driver compiles those.
 """
 import pathlib
 import re
@@ -19,12 +20,12 @@ def listed(path):
     return names
 
 
-def compiled(path):
+def compiled(lines):
     """{(kernel, architecture): (bytes of spill stores, of spill loads, registers)}."""
     found = {}
     current = None
     spills = (0, 0)
-    for line in open(path):
+    for line in lines:
         if m := re.search(r"Compiling entry function '(\w+)' for '(\w+)'", line):
             current, spills = m.groups(), (0, 0)
         elif m := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", line):
@@ -36,10 +37,12 @@ def compiled(path):
 
 
 def main():
-    log, kernel_list, *architectures = sys.argv[1:]
-    names, kernels = listed(kernel_list), compiled(log)
+    kernel_list, architectures, *logs = sys.argv[1:]
+    names, kernels = listed(kernel_list), {}
+    for log in logs:
+        kernels |= compiled(open(log))
     faults = [] if names else [f"{kernel_list} names no kernel"]
-    machine = [a for a in architectures if a.startswith("sm_")]
+    machine = [a for a in architectures.split() if a.startswith("sm_")]
     for architecture in machine:
         for name in names:
             if (name, architecture) not in kernels:

@@ -191,6 +191,11 @@ TEST_F(Command, InfoAndHelp) {
   const Json j = Json::parse(o.out);
   for (const char* key : {"version", "commit", "compiler", "isa_found", "isa_used", "limits"})
     EXPECT_TRUE(j.contains(key)) << key;
+  // Either there are devices or a reason.
+  const Json& cuda = j.at("devices").at("cuda");
+  EXPECT_EQ(cuda.at("devices").empty(), !cuda.at("why_not").get<std::string>().empty());
+  EXPECT_TRUE(j.at("devices").contains("sim"));
+  EXPECT_TRUE(has(call({"info"}).out, "cuda  "));
   for (const char* c : {"run", "dump", "profile", "bench", "compare", "check", "info"}) {
     const auto help = call({c, "--help"});
     EXPECT_EQ(help.code, kRight) << c;

@@ -9,10 +9,6 @@ namespace {
 
 const DType kDTypes[] = {DType::U8, DType::F16, DType::F32, DType::I64, DType::C128};
 
-std::int64_t pick(std::mt19937& random, std::int64_t low, std::int64_t high) {
-  return std::uniform_int_distribution<std::int64_t>(low, high)(random);
-}
-
 TEST(TranslateMove, TransposesOfEveryOrder) {
   std::mt19937 random(1);
   for (int round = 0; round < 60; ++round) {

@@ -20,10 +20,6 @@ Shape arranged(const Shape& s, Layout layout) {
   return r;
 }
 
-std::int64_t pick(std::mt19937& random, std::int64_t low, std::int64_t high) {
-  return std::uniform_int_distribution<std::int64_t>(low, high)(random);
-}
-
 Pool random_pool(std::mt19937& random, int spatial) {
   Pool p;
   for (int i = 0; i < spatial; ++i) {

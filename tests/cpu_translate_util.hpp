@@ -21,6 +21,11 @@ inline std::string text(const std::vector<Tensor>& inputs, const Operator& op) {
   return s;
 }
 
+// Between low and high, both included.
+inline std::int64_t pick(std::mt19937& random, std::int64_t low, std::int64_t high) {
+  return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+}
+
 inline Tensor random_f32(std::mt19937& random, const Shape& shape, float low = -3, float high = 3) {
   Tensor t(DType::F32, shape);
   std::uniform_real_distribution<float> uniform(low, high);

@@ -15,6 +15,7 @@
 #include "gpu/cuda/driver.hpp"
 #include "gpu/cuda/fatbin.hpp"
 #include "gpu/cuda/reports.hpp"
+#include "gpu/kernels/index_params.hpp"
 #include "gpu/kernels/params.hpp"
 #include "gpu/queue.hpp"
 
@@ -73,12 +74,14 @@ TEST(CudaArchitectures, WhichDeviceTheyRunOn) {
 }
 
 TEST(CudaArchitectures, FatBinaryIsThereWhenTheyAreNamed) {
-  EXPECT_EQ(cuda_architectures().empty(), cuda::embedded_fatbin() == nullptr);
+  EXPECT_EQ(cuda_architectures().empty(), cuda::embedded_fatbins().empty());
   if (cuda_architectures().empty()) GTEST_SKIP() << why_no_cuda();
   // The magic number of the file format.
-  std::uint32_t magic = 0;
-  std::memcpy(&magic, cuda::embedded_fatbin(), sizeof magic);
-  EXPECT_EQ(magic, 0xba55ed50u);
+  for (const void* fatbin : cuda::embedded_fatbins()) {
+    std::uint32_t magic = 0;
+    std::memcpy(&magic, fatbin, sizeof magic);
+    EXPECT_EQ(magic, 0xba55ed50u);
+  }
 }
 
 TEST(CudaAbsent, ReasonIsGivenAndThrown) {
@@ -256,6 +259,50 @@ TEST_F(CudaDevice, LaunchesRunAtOnceAndRecorded) {
   const std::vector<float> want(from.rbegin(), from.rend());
   EXPECT_EQ(std::memcmp(out->data(), want.data(), bytes), 0);
   EXPECT_EQ(queue_->counters().launches, 3);
+}
+
+TEST_F(CudaDevice, BadIndexIsThrownByTheNextSyncAlone) {
+  const std::vector<float> x = numbers(5);
+  const auto indices_memory = device_->allocate_staging(8), y_memory = device_->allocate_staging(8);
+  auto* const indices = static_cast<std::int32_t*>(indices_memory->data());
+  auto* const y = static_cast<float*>(y_memory->data());
+  indices[0] = 3;
+  indices[1] = 7;
+  const DeviceBufferPtr dx = device_->allocate(20, "x"), di = device_->allocate(8, "indices"),
+                        dy = device_->allocate(8, "y");
+  // y[j] = x[indices[j]]: outer and inner size 1, two indices, an axis of 5.
+  const tk::GatherParams params{{1, 0, 0}, {2, 0, 1}, 2, 5};
+  const auto gather = [&](const char* label) {
+    queue_->launch(make_launch(KernelId::gather_b4_i32, {1}, {32},
+                               {dx->address(), di->address(), dy->address()}, params, label));
+  };
+  const auto expect_report = [&](const std::string& want) {
+    const auto [kind, text] = error_of([&] { queue_->sync(); });
+    EXPECT_EQ(kind, ErrorKind::Device);
+    EXPECT_EQ(text, want);
+  };
+  queue_->upload(dx->address(), x.data(), 20);
+  queue_->upload(di->address(), indices, 8);
+  gather("node 'g'");
+  expect_report("node 'g': index 7 is out of range, expected at least -5 and below 5");
+  queue_->sync();
+
+  queue_->begin_recording();
+  queue_->upload(di->address(), indices, 8);
+  gather("node 'recorded'");
+  queue_->download(y, dy->address(), 8);
+  const auto recording = queue_->end_recording();
+  for (int i = 0; i < 2; ++i) {
+    indices[0] = -6;
+    indices[1] = 0;
+    queue_->replay(*recording);
+    expect_report("node 'recorded': index -6 is out of range, expected at least -5 and below 5");
+    indices[0] = -1;
+    queue_->replay(*recording);
+    queue_->sync();
+    EXPECT_EQ(y[0], 5.0f);
+    EXPECT_EQ(y[1], 1.0f);
+  }
 }
 
 TEST_F(CudaDevice, ReportsAreCollectedOnce) {

@@ -99,6 +99,45 @@ TEST(HostileModels, UnknownOperator) {
                {"Frobnicate", "'odd'"});
 }
 
+// How often a text stands in another.
+int count(const std::string& text, const std::string& part) {
+  int n = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+// The node of the file, the core node made from it and the operator's own text say each name once.
+TEST(HostileModels, NamesEachNodeOnce) {
+  const std::string x = value("x", 1, {"1", "3"});
+  const std::string w = floats("w", {4}, {1, 2, 3, 4});
+  for (const std::string name : {"sum", ""}) {
+    const std::string text =
+        load_error(model({{node("Add", {"x", "w"}, {"y"}, {}, "", name)}, {x}, {kY}, {w}}));
+    const std::string called = name.empty() ? "y" : name;
+    expect_parts(text, {"node '" + called + "' (Add, #0): input 1 has shape [1, 4]"});
+    EXPECT_EQ(count(text, "node '"), 1) << text;
+  }
+  const std::string gather =
+      load_error(model({{node("Gather", {"x", "w"}, {"y"}, {}, "", "g")}, {x}, {kY}, {w}}));
+  expect_parts(gather, {"node 'g' (Gather, #0): input 1 must hold integers"});
+  EXPECT_EQ(count(gather, "Gather"), 1) << gather;
+}
+
+// Nodes of a body may be called as the node around it: both are said.
+TEST(HostileModels, NamesNodesAroundBodies) {
+  const std::string body =
+      graph({{node("Add", {"x", "w"}, {"o"}, {}, "", "same")}, {}, {value("o", 1, {"1", "3"})}});
+  const std::string text = load_error(
+      model({{node("If", {"c"}, {"y"},
+                   {graph_attribute("then_branch", body), graph_attribute("else_branch", body)}, "",
+                   "same")},
+             {value("x", 1, {"1", "3"}), value("c", 9, {})},
+             {kY},
+             {floats("w", {4}, {1, 2, 3, 4})}}));
+  expect_parts(text, {"node 'same' (If, #0): node 'same' (Add, #0): input 1 has shape [1, 4]"});
+  EXPECT_EQ(count(text, "node '"), 2) << text;
+}
+
 TEST(HostileModels, CyclicGraph) {
   expect_parts(
       load_error(model({{node("Add", {"a", "x"}, {"y"}), node("Relu", {"y"}, {"a"})}, {kX}, {kY}})),

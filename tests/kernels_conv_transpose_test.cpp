@@ -2,28 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "base/cpu_features.hpp"
 #include "base/error.hpp"
+#include "kernels_util.hpp"
 
 namespace treadle::kernels {
 namespace {
-
-std::vector<float> random_floats(std::mt19937& random, std::int64_t n) {
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> v(static_cast<std::size_t>(n));
-  for (float& x : v) x = uniform(random);
-  return v;
-}
-
-std::int64_t pick(std::mt19937& random, std::int64_t low, std::int64_t high) {
-  return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
-}
 
 ConvTransposeDesc random_desc(std::mt19937& random) {
   ConvTransposeDesc d;

@@ -8,20 +8,13 @@
 #include <random>
 #include <vector>
 
-#include "base/cpu_features.hpp"
 #include "kernels/gemm/dot.hpp"
+#include "kernels_util.hpp"
 
 namespace treadle::kernels {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-std::vector<float> random_floats(std::mt19937& random, std::int64_t n) {
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> v(static_cast<std::size_t>(n));
-  for (float& x : v) x = uniform(random);
-  return v;
-}
 
 struct Operand {
   std::vector<float> data;
@@ -39,17 +32,7 @@ float at(const Operand& x, std::int64_t i, std::int64_t j) {
   return x.data[static_cast<std::size_t>(i * x.rows + j * x.columns)];
 }
 
-// Runs every test once for each instruction set that this machine has.
-class Gemm : public ::testing::TestWithParam<Isa> {
- protected:
-  void SetUp() override {
-    if (GetParam() != Isa::Generic && GetParam() > detected_isa()) GTEST_SKIP();
-    if (!dot_kernels_for(GetParam())) GTEST_SKIP();
-    cap_isa(GetParam());
-    ASSERT_EQ(dot_kernels().isa, GetParam());
-  }
-  void TearDown() override { cap_isa(detected_isa()); }
-};
+class Gemm : public IsaTest {};
 
 struct Case {
   std::int64_t m = 1, n = 1, k = 1;
@@ -236,9 +219,7 @@ TEST_P(Gemm, Batched) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, Gemm,
-                         ::testing::Values(Isa::Generic, Isa::Avx2, Isa::Avx512, Isa::Neon),
-                         [](const auto& i) { return std::string(name_of(i.param)); });
+INSTANTIATE_TEST_SUITE_P(Isas, Gemm, isas(), isa_name);
 
 }  // namespace
 }  // namespace treadle::kernels

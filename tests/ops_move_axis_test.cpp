@@ -22,7 +22,7 @@ TEST(ReshapeTarget, PlaceholdersAndErrors) {
   for (const std::vector<Dim>& bad :
        {std::vector<Dim>{5, -1}, std::vector<Dim>{-1, -1}, std::vector<Dim>{4, 3, 2, 0}}) {
     const std::string text = error_of([&] { reshape_target(in, bad, false); });
-    EXPECT_TRUE(contains(text, "Reshape")) << text;
+    EXPECT_TRUE(contains(text, "target")) << text;
     EXPECT_TRUE(contains(text, str(bad))) << text;
   }
   EXPECT_EQ(target_of({0, 3}, {3, 0}, true), (Ints{3, 0}));
@@ -41,7 +41,7 @@ TEST(DynamicReshape, ResolvesItsTargetAtRunTime) {
   const Tensor y = run(op, {counting({2, 3, 4}), ints({2}, {0, -1})});
   EXPECT_EQ(dims(y), (Ints{2, 12}));
   const std::string text = error_of([&] { run(op, {counting({2, 3, 4}), ints({2}, {5, -1})}); });
-  EXPECT_TRUE(contains(text, "Reshape")) << text;
+  EXPECT_TRUE(contains(text, "target [5, -1]")) << text;
 }
 
 TEST(Transpose, ThreeAxes) {

@@ -73,7 +73,7 @@ TEST(Slice, StepsAndReverses) {
   EXPECT_EQ(values(run(ops::Slice(0, 1, 2, 2), {counting({5})})), (Floats{1, 3}));
   EXPECT_EQ(values(run(ops::Slice(1, 2, 3, -1), {counting({2, 3})})), (Floats{2, 1, 0, 5, 4, 3}));
   const std::string text = error_of([] { run(ops::Slice(0, 3, 3), {counting({5})}); });
-  EXPECT_TRUE(contains(text, "Slice")) << text;
+  EXPECT_TRUE(contains(text, "3 elements from 3 by 1 leave axis 0")) << text;
   EXPECT_EQ(dims(run(ops::Slice(0, 7, 0), {counting({5})})), (Ints{0}));
 }
 
@@ -100,7 +100,7 @@ TEST(Pad, Reflect) {
   EXPECT_EQ(values(run(pad(PadMode::Reflect, {-1}, {2}), {x})), (Floats{1, 2, 3, 2, 1}));
   const Tensor two = floats({2, 2}, {1.0f, 1.2f, 2.3f, 3.4f});
   const std::string text = error_of([&] { run(pad(PadMode::Reflect, {0, 2}, {0, 0}), {two}); });
-  EXPECT_TRUE(contains(text, "Pad: axis 1")) << text;
+  EXPECT_TRUE(contains(text, "axis 1")) << text;
   EXPECT_TRUE(contains(text, "by 2")) << text;
   EXPECT_TRUE(contains(text, "dim 2")) << text;
   error_of([&] { run(pad(PadMode::Reflect, {-3}, {3}), {x}); });
@@ -141,7 +141,7 @@ TEST(Gather, NegativeAndOutOfRange) {
   EXPECT_EQ(values(run(ops::Gather(1), {x, ints({}, {1})})), (Floats{1, 3, 5}));
   for (const std::int64_t bad : {std::int64_t{3}, std::int64_t{-4}}) {
     const std::string text = error_of([&] { run(ops::Gather(0), {x, ints({1}, {bad})}); });
-    EXPECT_TRUE(contains(text, fmt::format("Gather: index {} is outside [-3, 3)", bad))) << text;
+    EXPECT_TRUE(contains(text, fmt::format("index {} is outside [-3, 3)", bad))) << text;
   }
 }
 

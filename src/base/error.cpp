@@ -18,8 +18,20 @@ const char* name_of(ErrorKind kind) {
 
 Error& Error::in(std::string context) {
   contexts_.insert(contexts_.begin(), std::move(context));
+  node_.reset();
   text_.clear();
   return *this;
+}
+
+Error& Error::in_node(std::string_view name, std::string context) {
+  in(std::move(context));
+  node_ = name;
+  return *this;
+}
+
+Error& Error::in_origin(std::string_view name, std::string context) {
+  if (node_ == name) contexts_.erase(contexts_.begin());
+  return in(std::move(context));
 }
 
 const char* Error::what() const noexcept {

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +23,11 @@ class Error : public std::exception {
 
   // Adds an outer context, such as the file or the node: prepended to the text with ": ".
   Error& in(std::string context);
+  // The same for the node of that name.
+  Error& in_node(std::string_view name, std::string context);
+  // The same for what a node was made from: takes the place of the context that in_node() added
+  // just before, when the name is the same, so that each name is said once.
+  Error& in_origin(std::string_view name, std::string context);
 
   ErrorKind kind() const { return kind_; }
   const std::string& message() const { return message_; }
@@ -33,6 +40,7 @@ class Error : public std::exception {
   ErrorKind kind_;
   std::string message_;
   std::vector<std::string> contexts_;
+  std::optional<std::string> node_;  // what contexts_.front() names when in_node() added it
   mutable std::string text_;
 };
 
@@ -45,7 +53,8 @@ template <typename... Args>
 // Throws unless `ok`. For conditions that input can break, never as a debugging aid.
 template <typename... Args>
 void check(bool ok, ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
-  if (!ok) [[unlikely]] throw Error(kind, fmt::format(format, std::forward<Args>(args)...));
+  if (!ok) [[unlikely]]
+    throw Error(kind, fmt::format(format, std::forward<Args>(args)...));
 }
 
 // Runs `body`; an Error that leaves it gets the context that `context()` returns.

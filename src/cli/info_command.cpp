@@ -6,6 +6,7 @@
 #include "base/cpu_features.hpp"
 #include "cli/build_info.hpp"
 #include "cli/command.hpp"
+#include "cli/devices.hpp"
 #include "cli/json.hpp"
 #include "cli/terminal.hpp"
 
@@ -30,6 +31,7 @@ int run(bool json) {
       {"isa_found", name_of(detected_isa())},
       {"isa_used", name_of(active_isa())},
       {"targets", {"cpu"}},
+      {"devices", devices_json()},
       {"formats", {"onnx", "tensorflow"}},
       {"limits",
        {{"max_tensor_bytes", limits.max_tensor_bytes},
@@ -57,6 +59,7 @@ int run(bool json) {
   line("instructions", fmt::format("{} found, {} used (cap with TREADLE_ISA)",
                                    name_of(detected_isa()), name_of(active_isa())));
   line("targets", "cpu");
+  line("cuda", cuda_line());
   line("formats", "ONNX, TensorFlow frozen GraphDef");
   line("limits", fmt::format("tensor {}, {} nodes, nesting {}, rank {}",
                              bytes_text(static_cast<double>(limits.max_tensor_bytes)),

@@ -15,7 +15,7 @@ Translation translate_scatter_nd(const TranslateContext& ctx) {
     return {};
   }
   const auto bind = [](const BindContext& b) {
-    ops::IndexTuples tuples = ops::index_tuples(b.in[0]->shape, *b.in[1], 0, "ScatterNd");
+    ops::IndexTuples tuples = ops::index_tuples(b.in[0]->shape, *b.in[1], 0);
     const std::size_t block = static_cast<std::size_t>(tuples.run) * size_of(b.in[0]->dtype);
     check(b.in[2]->bytes() == tuples.offsets.size() * block, ErrorKind::Shape,
           "updates have shape {}, expected {} blocks of {} elements", b.in[2]->shape.str(),

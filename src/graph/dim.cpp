@@ -14,7 +14,7 @@ struct Atom {
   AtomKind kind = AtomKind::Symbol;
   std::string name;  // of a symbol
   Dim a, b;          // of the others
-  std::string key;   // canonical text: equal atoms have equal keys
+  std::string key;   // canonical text of it as a factor: equal atoms have equal keys
 };
 using AtomPtr = std::shared_ptr<const Atom>;
 
@@ -119,39 +119,63 @@ struct DimAccess {
     atom_value.a = a;
     atom_value.b = b;
     if (kind == AtomKind::FloorDiv) {
-      atom_value.key = wrap(a) + "/" + wrap(b);
-      atom_value.key = "(" + atom_value.key + ")";
+      atom_value.key = "(" + dividend(a) + "/" + divisor(b) + ")";
     } else {
       atom_value.key = std::string(function) + "(" + a.str() + "," + b.str() + ")";
     }
     return atom(std::move(atom_value));
   }
 
-  static std::string wrap(const Dim& d) {
-    std::string s = d.str();
-    return d.is_const() || d.as_symbol() ? s : "(" + s + ")";
+  static bool is_sum(const Dim& d) { return d.expr_ && d.expr_->terms.size() > 1; }
+
+  // "h", "2*h", "h/2", "(h+1)", "(-h)": what may stand to the left of a division.
+  static std::string dividend(const Dim& d) {
+    const std::string s = d.str();
+    return is_sum(d) || s.front() == '-' ? "(" + s + ")" : s;
+  }
+
+  // "n", "2", "(2*n)", "(n/2)", "(n+1)".
+  static std::string divisor(const Dim& d) {
+    const std::string s = d.str();
+    if (d.is_const()) return s;
+    const Term& t = d.expr_->terms.front();
+    const bool whole = !is_sum(d) && t.coefficient == 1 && t.factors.size() == 1 &&
+                       t.factors[0]->kind != AtomKind::FloorDiv;
+    return whole ? s : "(" + s + ")";
+  }
+
+  // A term without its sign. A quotient alone needs no brackets, unless a minus leads the text:
+  // -(h/2) is not (-h)/2.
+  static std::string magnitude(const Term& t, bool leading) {
+    const std::int64_t c = t.coefficient;
+    std::string number = std::to_string(c);
+    if (c < 0) number.erase(0, 1);
+    if (t.factors.empty()) return number;
+    if (c != 1 && c != -1) return number + "*" + t.key;
+    const bool quotient = t.factors.size() == 1 && t.factors[0]->kind == AtomKind::FloorDiv;
+    if (!quotient || (leading && c < 0)) return t.key;
+    return t.key.substr(1, t.key.size() - 2);
   }
 
   static std::string text(const std::vector<Term>& terms) {
     std::string s;
-    auto add = [&s](const Term& t) {
-      std::int64_t c = t.coefficient;
-      if (!s.empty() && c > 0) s += '+';
-      if (t.factors.empty()) {
-        s += std::to_string(c);
-        return;
+    const auto add = [&](bool positive, bool constant) {
+      for (const Term& t : terms) {
+        if ((t.coefficient > 0) != positive || t.factors.empty() != constant) continue;
+        const bool leading = s.empty();
+        if (!positive) s += '-';
+        if (positive && !leading) s += '+';
+        s += magnitude(t, leading);
       }
-      if (c == -1)
-        s += '-';
-      else if (c != 1)
-        s += std::to_string(c) + "*";
-      s += t.key;
     };
-    // The constant, which sorts first, is printed last.
-    for (const auto& t : terms)
-      if (!t.factors.empty()) add(t);
-    for (const auto& t : terms)
-      if (t.factors.empty()) add(t);
+    const bool has_positive = std::any_of(terms.begin(), terms.end(), [](const Term& t) {
+      return t.coefficient > 0 && !t.factors.empty();
+    });
+    add(true, false);
+    if (!has_positive) add(true, true);
+    add(false, false);
+    if (has_positive) add(true, true);
+    add(false, true);
     return s;
   }
 

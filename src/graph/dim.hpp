@@ -46,7 +46,9 @@ class Dim {
   // Adds the names of the symbols in it.
   void collect_symbols(std::vector<std::string>& out) const;
 
-  // "batch", "2*seq+1", "(h-1)/2" (floor division), "ceil(h/2)", "min(a,b)".
+  // "batch", "2*seq+1", "(h-1)/2" (floor division, from left to right), "3*(h/2)", "ceil(h,2)",
+  // "min(a,b)". Equal expressions have the same text, different ones different texts: what is added
+  // comes before what is subtracted and the constant last, brackets stand only where they matter.
   std::string str() const;
 
   bool operator==(const Dim& o) const;

@@ -85,7 +85,7 @@ std::vector<ValueId> Graph::add(std::string name, OperatorPtr op, std::vector<Va
       }
     }
   } catch (Error& e) {
-    e.in(describe(n));
+    e.in_node(n.name, describe(n));
     nodes_.pop_back();
     throw;
   }
@@ -213,7 +213,7 @@ void Graph::redirect(ValueId from, ValueId to) {
   std::replace(outputs_.begin(), outputs_.end(), from, to);
 }
 
-void Graph::remove_if_unused(NodeId id, std::vector<NodeId>* removed) {
+void Graph::remove_if_unused(NodeId id) {
   std::vector<NodeId> pending{id};
   while (!pending.empty()) {
     Node& n = nodes_[pending.back()];
@@ -234,7 +234,6 @@ void Graph::remove_if_unused(NodeId id, std::vector<NodeId>* removed) {
     n.op = nullptr;
     for (Output& o : n.outputs) o.fact.value = nullptr;
     --live_;
-    if (removed) removed->push_back(n.id);
   }
 }
 

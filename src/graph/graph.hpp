@@ -108,8 +108,7 @@ class Graph {
   // Sends every use of `from` (graph outputs included) to `to`. Facts are not touched.
   void redirect(ValueId from, ValueId to);
   // Removes the node when nothing uses its outputs, then its inputs in turn. Sources stay.
-  // Appends the ids of the removed to `removed` when given.
-  void remove_if_unused(NodeId id, std::vector<NodeId>* removed = nullptr);
+  void remove_if_unused(NodeId id);
   // Removes all that no output needs (sources stay).
   void prune();
   // Replaces the operator of a node, keeping its facts (for operators over the same facts only).

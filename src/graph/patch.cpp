@@ -56,7 +56,6 @@ class PatchApplier {
       g.redirect(from, to);
     }
     if (touched) touched->insert(touched->end(), fresh.begin(), fresh.end());
-    std::vector<NodeId> removed;
     for (const auto& [from, to] : patch.replacements_) {
       // What fed the removed nodes has fewer uses now: a rule may fire there.
       if (touched && g.node(from.node).alive) {
@@ -64,15 +63,17 @@ class PatchApplier {
           if (v.present()) touched->push_back(v.node);
         }
       }
-      g.remove_if_unused(from.node, &removed);
+      g.remove_if_unused(from.node);
     }
-    for (NodeId id : fresh) g.remove_if_unused(id, &removed);
+    for (NodeId id : fresh) g.remove_if_unused(id);
   }
 
  private:
   static void check_same(const Fact& before, const Fact& after, const Node& n) {
-    check(before.same_type(after), ErrorKind::Internal, "{}: a rewrite turned {} into {}",
-          describe(n), before.str(), after.str());
+    if (before.same_type(after)) return;
+    throw Error(ErrorKind::Internal,
+                fmt::format("a rewrite turned {} into {}", before.str(), after.str()))
+        .in_node(n.name, describe(n));
   }
 };
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/error.hpp"
-#include "ops/accumulate.hpp"
+#include "ops/elements.hpp"
 #include "ops/recheck.hpp"
 
 namespace treadle::ops {
@@ -85,7 +85,7 @@ class Mask {
   double at(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
     if (data_ == nullptr) return 0;
     const std::int64_t at = b * strides_[0] + h * strides_[1] + i * strides_[2] + j * strides_[3];
-    return static_cast<double>(widen(data_[at]));
+    return static_cast<double>(to_accumulator(data_[at]));
   }
 
  private:
@@ -133,7 +133,8 @@ void run(const Attention& op, std::int64_t offset, EvalContext& ctx) {
     for (std::int64_t j = first; j < last; ++j) {
       double s = 0;
       for (std::int64_t d = 0; d < depth; ++d) {
-        s += static_cast<double>(widen(qs[d])) * static_cast<double>(widen(ks[j * depth + d]));
+        s += static_cast<double>(to_accumulator(qs[d])) *
+             static_cast<double>(to_accumulator(ks[j * depth + d]));
       }
       s *= op.scale;
       if (op.softcap > 0) s = op.softcap * std::tanh(s / op.softcap);
@@ -145,10 +146,10 @@ void run(const Attention& op, std::int64_t offset, EvalContext& ctx) {
     for (std::int64_t d = 0; d < out_depth; ++d) {
       double sum = 0;
       for (std::int64_t j = first; j < last && !masked; ++j) {
-        sum +=
-            scores[static_cast<std::size_t>(j)] * static_cast<double>(widen(vs[j * out_depth + d]));
+        sum += scores[static_cast<std::size_t>(j)] *
+               static_cast<double>(to_accumulator(vs[j * out_depth + d]));
       }
-      y.as<T>()[row * out_depth + d] = narrow<T>(static_cast<Accumulator<T>>(sum));
+      y.as<T>()[row * out_depth + d] = from_accumulator<T>(static_cast<Accumulator<T>>(sum));
     }
   }
 }

@@ -13,27 +13,19 @@ bool holds(const std::vector<std::int64_t>& axes, std::int64_t axis) {
   return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
-void check_sorted(const std::vector<std::int64_t>& axes, int rank, std::string_view op) {
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    need_axis(axes[i], rank, op);
-    check(i == 0 || axes[i - 1] < axes[i], ErrorKind::Shape, "{}: axes must be sorted and distinct",
-          op);
-  }
-}
-
 std::vector<Fact> moved(const Operator& op, InputFacts in, DType dtype, SymShape shape) {
-  check(shape.size() <= kMaxRank, ErrorKind::Shape, "{}: rank {} is above the limit of {}",
-        op.name(), shape.size(), kMaxRank);
+  check(shape.size() <= kMaxRank, ErrorKind::Shape, "rank {} is above the limit of {}",
+        shape.size(), kMaxRank);
   std::vector<Fact> out{Fact::tensor(dtype, std::move(shape))};
   fold_symbolic_moves(op, in, out);
   return out;
 }
 
 // The elements in the same order under `shape`.
-void copy_all(EvalContext& ctx, const Shape& shape, std::string_view op) {
+void copy_all(EvalContext& ctx, const Shape& shape) {
   const TensorView& x = ctx.in(0);
   check(x.elements() == shape.elements(), ErrorKind::Shape,
-        "{}: input of shape {} has {} elements, target {} has {}", op, x.shape.str(), x.elements(),
+        "input of shape {} has {} elements, target {} has {}", x.shape.str(), x.elements(),
         shape.str(), shape.elements());
   write_output(ctx, 0, x.dtype, shape,
                [&](TensorView& y) { copy_run(x.dtype, y.data, 0, x.data, 0, x.elements()); });
@@ -46,15 +38,14 @@ void Transpose::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Transpose::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
+  const Fact& x = need(in, 0);
   check(static_cast<int>(perm.size()) == x.rank(), ErrorKind::Shape,
-        "Transpose: permutation has {} axes, input is {}", perm.size(), x.str());
+        "permutation has {} axes, input is {}", perm.size(), x.str());
   std::vector<bool> seen(perm.size(), false);
   SymShape shape;
   for (const int p : perm) {
-    need_axis(p, x.rank(), name());
-    check(!seen[static_cast<std::size_t>(p)], ErrorKind::Shape, "Transpose: axis {} stands twice",
-          p);
+    need_axis(p, x.rank());
+    check(!seen[static_cast<std::size_t>(p)], ErrorKind::Shape, "axis {} stands twice", p);
     seen[static_cast<std::size_t>(p)] = true;
     shape.push_back(x.shape[static_cast<std::size_t>(p)]);
   }
@@ -81,7 +72,7 @@ void Reshape::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Reshape::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
+  const Fact& x = need(in, 0);
   const Dim have = elements(x.shape);
   const Dim want = elements(shape);
   bool fits = have == want;
@@ -90,13 +81,13 @@ std::vector<Fact> Reshape::infer(InputFacts in) const {
     const auto ratio = exact_div(have, want);
     fits = !ratio || !ratio->is_const();
   }
-  check(fits, ErrorKind::Shape, "Reshape: target {} does not hold the elements of input {}",
-        str(shape), x.str());
+  check(fits, ErrorKind::Shape, "target {} does not hold the elements of input {}", str(shape),
+        x.str());
   return moved(*this, in, x.dtype, shape);
 }
 
 void Reshape::eval(EvalContext& ctx) const {
-  copy_all(ctx, shape_of(ctx, shape), name());
+  copy_all(ctx, shape_of(ctx, shape));
 }
 
 void Unsqueeze::visit(ParamVisitor& v) const {
@@ -104,9 +95,9 @@ void Unsqueeze::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Unsqueeze::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
+  const Fact& x = need(in, 0);
   const int rank = x.rank() + static_cast<int>(axes.size());
-  check_sorted(axes, rank, name());
+  need_axes(axes, rank);
   SymShape shape;
   for (int i = 0, k = 0; i < rank; ++i) {
     shape.push_back(holds(axes, i) ? Dim(1) : x.shape[static_cast<std::size_t>(k++)]);
@@ -117,7 +108,7 @@ std::vector<Fact> Unsqueeze::infer(InputFacts in) const {
 void Unsqueeze::eval(EvalContext& ctx) const {
   Shape shape = ctx.in(0).shape;
   for (const std::int64_t a : axes) shape.insert(static_cast<int>(a), 1);
-  copy_all(ctx, shape, name());
+  copy_all(ctx, shape);
 }
 
 std::optional<AxisChange> Unsqueeze::change_axes(InputFacts, std::span<const Fact>,
@@ -141,8 +132,8 @@ void Squeeze::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Squeeze::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  check_sorted(axes, x.rank(), name());
+  const Fact& x = need(in, 0);
+  need_axes(axes, x.rank());
   SymShape shape;
   for (int i = 0; i < x.rank(); ++i) {
     const Dim& d = x.shape[static_cast<std::size_t>(i)];
@@ -150,8 +141,8 @@ std::vector<Fact> Squeeze::infer(InputFacts in) const {
       shape.push_back(d);
       continue;
     }
-    check(!d.is_const() || d.is(1), ErrorKind::Shape,
-          "Squeeze: axis {} must have size 1, input is {}", i, x.str());
+    check(!d.is_const() || d.is(1), ErrorKind::Shape, "axis {} must have size 1, input is {}", i,
+          x.str());
   }
   return moved(*this, in, x.dtype, std::move(shape));
 }
@@ -163,7 +154,7 @@ void Squeeze::eval(EvalContext& ctx) const {
     const std::int64_t d = x.shape[static_cast<std::size_t>(i)];
     if (!holds(axes, i)) shape.push_back(d);
   }
-  copy_all(ctx, shape, name());
+  copy_all(ctx, shape);
 }
 
 std::optional<AxisChange> Squeeze::change_axes(InputFacts in, std::span<const Fact>,
@@ -187,12 +178,12 @@ void Expand::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Expand::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  need_rank(x, static_cast<int>(shape.size()), 0, name());
+  const Fact& x = need(in, 0);
+  need_rank(x, static_cast<int>(shape.size()), 0);
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const Dim& d = x.shape[i];
     check(!d.is_const() || !shape[i].is_const() || d.is(1) || d == shape[i], ErrorKind::Shape,
-          "Expand: axis {} of input {} does not expand to {}", i, x.str(), str(shape));
+          "axis {} of input {} does not expand to {}", i, x.str(), str(shape));
   }
   return moved(*this, in, x.dtype, shape);
 }
@@ -200,12 +191,12 @@ std::vector<Fact> Expand::infer(InputFacts in) const {
 void Expand::eval(EvalContext& ctx) const {
   const TensorView& x = ctx.in(0);
   const Shape to = shape_of(ctx, shape);
-  check(x.shape.rank() == to.rank(), ErrorKind::Shape, "Expand: {} does not expand to {}",
-        x.shape.str(), to.str());
+  check(x.shape.rank() == to.rank(), ErrorKind::Shape, "{} does not expand to {}", x.shape.str(),
+        to.str());
   Strided from{0, row_major({x.shape.data(), x.shape.size()})};
   for (std::size_t i = 0; i < to.size(); ++i) {
     check(x.shape[i] == to[i] || x.shape[i] == 1, ErrorKind::Shape,
-          "Expand: axis {} of {} does not expand to {}", i, x.shape.str(), to.str());
+          "axis {} of {} does not expand to {}", i, x.shape.str(), to.str());
     if (x.shape[i] == 1) from.strides[i] = 0;
   }
   const std::span<const std::int64_t> dims(to.data(), to.size());

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "graph/symbolic.hpp"
+#include "ops/checks.hpp"
 #include "ops/elements.hpp"
-#include "ops/facts.hpp"
 
 namespace treadle::ops {
 namespace {
@@ -194,9 +194,9 @@ void Binary::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Binary::infer(InputFacts in) const {
-  expect_inputs(in, 2);
-  const Fact& x = tensor_input(in, 0, "a");
-  const Fact& y = tensor_input(in, 1, "b");
+  need_inputs(in, 2);
+  const Fact& x = need(in, 0);
+  const Fact& y = need(in, 1);
   check(accepts(fn, x.dtype), ErrorKind::Type, "input 0 'a': {} does not accept dtype {}",
         name_of(fn), name_of(x.dtype));
   const bool fits = fn == BinaryFn::Pow ? accepts(fn, y.dtype) : x.dtype == y.dtype;

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "ops/facts.hpp"
+#include "ops/checks.hpp"
 
 namespace treadle::ops {
 
@@ -11,8 +11,8 @@ void BitCast::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> BitCast::infer(InputFacts in) const {
-  expect_inputs(in, 1);
-  const Fact& x = tensor_input(in, 0, "x");
+  need_inputs(in, 1);
+  const Fact& x = need(in, 0);
   const bool text = x.dtype == DType::String || to == DType::String;
   check(!text && size_of(x.dtype) == size_of(to), ErrorKind::Type,
         "input 0 'x' has dtype {}, which has not the width of {}", name_of(x.dtype), name_of(to));

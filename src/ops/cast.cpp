@@ -5,8 +5,8 @@
 #include <string>
 
 #include "graph/symbolic.hpp"
+#include "ops/checks.hpp"
 #include "ops/elements.hpp"
-#include "ops/facts.hpp"
 
 namespace treadle::ops {
 namespace {
@@ -77,8 +77,8 @@ void Cast::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Cast::infer(InputFacts in) const {
-  expect_inputs(in, 1);
-  const Fact& x = tensor_input(in, 0, "x");
+  need_inputs(in, 1);
+  const Fact& x = need(in, 0);
   check((!is_complex(x.dtype) && !is_complex(to)) || x.dtype == to, ErrorKind::Type,
         "input 0 'x' has dtype {}, which cannot be cast to {}", name_of(x.dtype), name_of(to));
   Fact out = Fact::tensor(to, x.shape);

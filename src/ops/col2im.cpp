@@ -18,18 +18,17 @@ std::vector<std::int64_t> windows(const Col2Im& op) {
   const std::size_t n = op.image.size();
   check(n > 0 && op.block.size() == n && op.dilations.size() == n && op.strides.size() == n &&
             op.before.size() == n && op.after.size() == n,
-        ErrorKind::Shape, "Col2Im: parameters for different numbers of axes");
+        ErrorKind::Shape, "parameters for different numbers of axes");
   std::vector<std::int64_t> out;
   for (std::size_t i = 0; i < n; ++i) {
     check(op.image[i] >= 0 && op.block[i] > 0 && op.dilations[i] > 0 && op.strides[i] > 0 &&
               op.before[i] >= 0 && op.after[i] >= 0,
-          ErrorKind::Shape,
-          "Col2Im: axis {}: image {}, block {}, dilation {}, stride {}, pads {} {}", i, op.image[i],
-          op.block[i], op.dilations[i], op.strides[i], op.before[i], op.after[i]);
+          ErrorKind::Shape, "axis {}: image {}, block {}, dilation {}, stride {}, pads {} {}", i,
+          op.image[i], op.block[i], op.dilations[i], op.strides[i], op.before[i], op.after[i]);
     const std::int64_t padded = checked_add(op.image[i], checked_add(op.before[i], op.after[i]));
     const std::int64_t reach = checked_add(checked_mul(op.dilations[i], op.block[i] - 1), 1);
-    check(padded >= reach, ErrorKind::Shape, "Col2Im: axis {}: block reaches {}, padded image {}",
-          i, reach, padded);
+    check(padded >= reach, ErrorKind::Shape, "axis {}: block reaches {}, padded image {}", i, reach,
+          padded);
     out.push_back((padded - reach) / op.strides[i] + 1);
   }
   return out;
@@ -77,17 +76,17 @@ void Col2Im::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Col2Im::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  need_rank(x, 3, 0, name());
-  check(x.dtype != DType::String && !is_complex(x.dtype), ErrorKind::Type,
-        "Col2Im: does not apply to {}", x.str());
+  const Fact& x = need(in, 0);
+  need_rank(x, 3, 0);
+  check(x.dtype != DType::String && !is_complex(x.dtype), ErrorKind::Type, "does not apply to {}",
+        x.str());
   const std::int64_t columns = product(windows(*this));
   check(!x.shape[2].is_const() || x.shape[2].is(columns), ErrorKind::Shape,
-        "Col2Im: input {} must hold {} columns", x.str(), columns);
+        "input {} must hold {} columns", x.str(), columns);
   const std::int64_t size = product(block);
   const auto channels = exact_div(x.shape[1], size);
   check(channels || !x.shape[1].is_const(), ErrorKind::Shape,
-        "Col2Im: axis 1 of input {} is no multiple of the block's {} elements", x.str(), size);
+        "axis 1 of input {} is no multiple of the block's {} elements", x.str(), size);
   SymShape shape{x.shape[0], channels ? *channels : floor_div(x.shape[1], size)};
   shape.insert(shape.end(), image.begin(), image.end());
   return {Fact::tensor(x.dtype, std::move(shape))};
@@ -99,8 +98,7 @@ void Col2Im::eval(EvalContext& ctx) const {
   const Shape grid{std::span<const std::int64_t>(windows(*this))};
   const std::int64_t size = block_shape.elements();
   check(x.shape[1] % size == 0 && x.shape[2] == grid.elements(), ErrorKind::Shape,
-        "Col2Im: input {} does not hold {} columns of {} elements", x.shape.str(), grid.elements(),
-        size);
+        "input {} does not hold {} columns of {} elements", x.shape.str(), grid.elements(), size);
   Shape shape{x.shape[0], x.shape[1] / size};
   for (const std::int64_t d : image) shape.push_back(d);
   const auto steps = row_major(image);

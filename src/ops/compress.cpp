@@ -11,13 +11,13 @@ void Compress::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Compress::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  const Fact& condition = need(in, 1, name());
-  need_dtype(condition, DType::Bool, 1, name());
-  need_rank(condition, 1, 1, name());
+  const Fact& x = need(in, 0);
+  const Fact& condition = need(in, 1);
+  need_dtype(condition, DType::Bool, 1);
+  need_rank(condition, 1, 1);
   SymShape shape{count};
   if (axis) {
-    need_axis(*axis, x.rank(), name());
+    need_axis(*axis, x.rank());
     shape = x.shape;
     shape[static_cast<std::size_t>(*axis)] = count;
   }
@@ -30,7 +30,7 @@ void Compress::eval(EvalContext& ctx) const {
   AxisView v{1, x.elements(), 1};
   if (axis) v = axis_view(x.shape, *axis);
   check(static_cast<std::int64_t>(condition.size()) <= v.size, ErrorKind::Shape,
-        "Compress: condition has {} elements, the axis {}", condition.size(), v.size);
+        "condition has {} elements, the axis {}", condition.size(), v.size);
   std::vector<std::int64_t> hits;
   for (std::size_t i = 0; i < condition.size(); ++i) {
     if (condition[i]) hits.push_back(static_cast<std::int64_t>(i));

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "ops/checks.hpp"
 #include "ops/elements.hpp"
-#include "ops/facts.hpp"
 #include "ops/loop.hpp"
 
 namespace treadle::ops {
@@ -163,9 +163,9 @@ void Contract::visit(ParamVisitor& v) const {
 
 std::vector<Fact> Contract::infer(InputFacts in) const {
   check(!inputs.empty(), ErrorKind::Shape, "expected at least one input");
-  expect_inputs(in, inputs.size());
+  need_inputs(in, inputs.size());
   for (std::size_t k = 0; k < in.size(); ++k) {
-    const Fact& x = tensor_input(in, k, inputs[k]);
+    const Fact& x = need(in, k);
     check(x.dtype == in[0]->dtype, ErrorKind::Type, "input {} has dtype {}, expected {} as input 0",
           k, name_of(x.dtype), name_of(in[0]->dtype));
     check(x.shape.size() == inputs[k].size(), ErrorKind::Shape,

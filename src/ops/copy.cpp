@@ -6,6 +6,33 @@
 namespace treadle::ops {
 namespace {
 
+// The same copy over fewer axes: those of size 1 are left out, and neighbours that both sides walk
+// as one are merged.
+struct Walk {
+  std::vector<std::int64_t> shape;
+  Strided to, from;
+};
+
+Walk merged(std::span<const std::int64_t> shape, const Strided& to, const Strided& from) {
+  Walk w;
+  w.to.offset = to.offset;
+  w.from.offset = from.offset;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) continue;
+    if (!w.shape.empty() && w.to.strides.back() == to.strides[d] * shape[d] &&
+        w.from.strides.back() == from.strides[d] * shape[d]) {
+      w.shape.back() *= shape[d];
+      w.to.strides.back() = to.strides[d];
+      w.from.strides.back() = from.strides[d];
+      continue;
+    }
+    w.shape.push_back(shape[d]);
+    w.to.strides.push_back(to.strides[d]);
+    w.from.strides.push_back(from.strides[d]);
+  }
+  return w;
+}
+
 // Walks all but the last axis and calls run(to offset, from offset) for each row.
 template <typename Run>
 void walk(std::span<const std::int64_t> shape, const Strided& to, const Strided& from, Run run) {
@@ -41,6 +68,12 @@ void copy_row(char* to, std::int64_t to_step, const char* from, std::int64_t fro
     return;
   }
   const std::int64_t size = static_cast<std::int64_t>(Size);
+  if (to_step == 1 && from_step == 0) {
+    char element[Size];
+    std::memcpy(element, from, Size);
+    for (std::int64_t i = 0; i < count; ++i) std::memcpy(to + i * size, element, Size);
+    return;
+  }
   for (std::int64_t i = 0; i < count; ++i) {
     std::memcpy(to + i * to_step * size, from + i * from_step * size, Size);
   }
@@ -84,20 +117,21 @@ void copy_run(DType dtype, void* to, std::int64_t to_at, const void* from, std::
 
 void copy_strided(DType dtype, std::span<const std::int64_t> shape, void* to, const Strided& to_at,
                   const void* from, const Strided& from_at) {
-  const std::int64_t count = shape.empty() ? 1 : shape.back();
-  const std::int64_t to_step = shape.empty() ? 1 : to_at.strides.back();
-  const std::int64_t from_step = shape.empty() ? 1 : from_at.strides.back();
+  const Walk w = merged(shape, to_at, from_at);
+  const std::int64_t count = w.shape.empty() ? 1 : w.shape.back();
+  const std::int64_t to_step = w.shape.empty() ? 1 : w.to.strides.back();
+  const std::int64_t from_step = w.shape.empty() ? 1 : w.from.strides.back();
   if (dtype == DType::String) {
     auto* t = static_cast<std::string*>(to);
     const auto* s = static_cast<const std::string*>(from);
-    walk(shape, to_at, from_at, [&](std::int64_t ti, std::int64_t si) {
+    walk(w.shape, w.to, w.from, [&](std::int64_t ti, std::int64_t si) {
       for (std::int64_t i = 0; i < count; ++i) t[ti + i * to_step] = s[si + i * from_step];
     });
     return;
   }
   const std::int64_t size = static_cast<std::int64_t>(size_of(dtype));
   const RowFn row = row_fn(size_of(dtype));
-  walk(shape, to_at, from_at, [&](std::int64_t ti, std::int64_t si) {
+  walk(w.shape, w.to, w.from, [&](std::int64_t ti, std::int64_t si) {
     row(static_cast<char*>(to) + ti * size, to_step, static_cast<const char*>(from) + si * size,
         from_step, count);
   });

@@ -44,10 +44,9 @@ void Cumulative::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Cumulative::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  need_axis(axis, x.rank(), name());
-  check(is_integer(x.dtype) || is_float(x.dtype), ErrorKind::Type,
-        "Cumulative: does not apply to {}", x.str());
+  const Fact& x = need(in, 0);
+  need_axis(axis, x.rank());
+  check(is_integer(x.dtype) || is_float(x.dtype), ErrorKind::Type, "does not apply to {}", x.str());
   return {Fact::tensor(x.dtype, x.shape)};
 }
 

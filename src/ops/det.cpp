@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "ops/checks.hpp"
 #include "ops/elements.hpp"
-#include "ops/facts.hpp"
 
 namespace treadle::ops {
 namespace {
@@ -35,8 +35,8 @@ double determinant(std::vector<double>& m, std::size_t n) {
 void Det::visit(ParamVisitor&) const {}
 
 std::vector<Fact> Det::infer(InputFacts in) const {
-  expect_inputs(in, 1);
-  const Fact& x = tensor_input(in, 0, "x");
+  need_inputs(in, 1);
+  const Fact& x = need(in, 0);
   check(is_float(x.dtype), ErrorKind::Type, "input 0 'x' has dtype {}, expected a float",
         name_of(x.dtype));
   check(x.rank() >= 2, ErrorKind::Shape, "input 0 'x' has shape {}, expected [..., n, n]",

@@ -5,7 +5,6 @@
 
 #include "ops/build.hpp"
 #include "ops/checks.hpp"
-#include "ops/facts.hpp"
 
 namespace treadle::ops {
 
@@ -17,19 +16,18 @@ void DynamicReduce::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> DynamicReduce::infer(InputFacts in) const {
-  expect_inputs(in, 2);
-  const Fact& x = tensor_input(in, 0, "x");
+  need_inputs(in, 2);
+  const Fact& x = need(in, 0);
   check(!keep_dims || x.shape.size() == sizes.size(), ErrorKind::Shape,
         "input 0 'x' has shape {}, expected rank {}", str(x.shape), sizes.size());
-  const Fact& axes = tensor_input(in, 1, "axes");
-  check(is_integer(axes.dtype), ErrorKind::Type, "input 1 'axes' has dtype {}, expected an integer",
-        name_of(axes.dtype));
+  const Fact& axes = need(in, 1);
+  need_integer(axes, 1);
   return {Fact::tensor(Reduce(fn, {}).infer(std::span(&in[0], 1)).front().dtype, sizes)};
 }
 
 void DynamicReduce::eval(EvalContext& ctx) const {
   const TensorView& x = ctx.in(0);
-  auto axes = normal_axes(read_ints(ctx.in(1), "DynamicReduce"), x.shape.rank());
+  auto axes = normal_axes(read_ints(ctx.in(1)), x.shape.rank());
   if (axes.empty() && !noop_with_empty_axes) {
     axes.resize(x.shape.size());
     std::iota(axes.begin(), axes.end(), 0);

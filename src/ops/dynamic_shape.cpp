@@ -22,11 +22,11 @@ void run_now(EvalContext& ctx, const Operator& op, const Value* extra = nullptr)
   ctx.set_output(0, evaluate(op, inputs).front());
 }
 
-const Fact& shape_input(InputFacts in, std::string_view op) {
-  const Fact& x = need(in, 0, op);
-  const Fact& shape = need(in, 1, op);
-  need_integer(shape, 1, op);
-  need_rank(shape, 1, 1, op);
+const Fact& shape_input(InputFacts in) {
+  const Fact& x = need(in, 0);
+  const Fact& shape = need(in, 1);
+  need_integer(shape, 1);
+  need_rank(shape, 1, 1);
   return x;
 }
 
@@ -42,11 +42,11 @@ void DynamicReshape::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> DynamicReshape::infer(InputFacts in) const {
-  return {Fact::tensor(shape_input(in, name()).dtype, sizes)};
+  return {Fact::tensor(shape_input(in).dtype, sizes)};
 }
 
 void DynamicReshape::eval(EvalContext& ctx) const {
-  const auto target = to_dims(read_ints(ctx.in(1), name()));
+  const auto target = to_dims(read_ints(ctx.in(1)));
   run_now(ctx, Reshape(reshape_target(to_sym(ctx.in(0).shape), target, allow_zero)));
 }
 
@@ -55,15 +55,14 @@ void DynamicExpand::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> DynamicExpand::infer(InputFacts in) const {
-  return {Fact::tensor(shape_input(in, name()).dtype, sizes)};
+  return {Fact::tensor(shape_input(in).dtype, sizes)};
 }
 
 void DynamicExpand::eval(EvalContext& ctx) const {
   const TensorView& x = ctx.in(0);
   SymShape from = to_sym(x.shape);
-  SymShape to = to_dims(read_ints(ctx.in(1), name()));
-  check(to.size() <= kMaxRank, ErrorKind::Shape, "DynamicExpand: rank {} is above the limit",
-        to.size());
+  SymShape to = to_dims(read_ints(ctx.in(1)));
+  check(to.size() <= kMaxRank, ErrorKind::Shape, "rank {} is above the limit", to.size());
   while (from.size() < to.size()) from.insert(from.begin(), 1);
   while (to.size() < from.size()) to.insert(to.begin(), 1);
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = broadcast(from[i], to[i]);
@@ -77,11 +76,11 @@ void DynamicTile::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> DynamicTile::infer(InputFacts in) const {
-  return {Fact::tensor(shape_input(in, name()).dtype, sizes)};
+  return {Fact::tensor(shape_input(in).dtype, sizes)};
 }
 
 void DynamicTile::eval(EvalContext& ctx) const {
-  run_now(ctx, Tile(to_dims(read_ints(ctx.in(1), name()))));
+  run_now(ctx, Tile(to_dims(read_ints(ctx.in(1)))));
 }
 
 void DynamicPad::visit(ParamVisitor& v) const {
@@ -90,22 +89,22 @@ void DynamicPad::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> DynamicPad::infer(InputFacts in) const {
-  const Fact& x = shape_input(in, name());
-  if (const Fact* value = maybe(in, 2, name())) need_dtype(*value, x.dtype, 2, name());
-  if (const Fact* axes = maybe(in, 3, name())) need_integer(*axes, 3, name());
+  const Fact& x = shape_input(in);
+  if (const Fact* value = maybe(in, 2)) need_dtype(*value, x.dtype, 2);
+  if (const Fact* axes = maybe(in, 3)) need_integer(*axes, 3);
   return {Fact::tensor(x.dtype, sizes)};
 }
 
 void DynamicPad::eval(EvalContext& ctx) const {
   const int rank = ctx.in(0).shape.rank();
-  const auto pads = read_ints(ctx.in(1), name());
+  const auto pads = read_ints(ctx.in(1));
   std::vector<std::int64_t> axes;
   if (given(ctx, 3)) {
-    axes = read_ints(ctx.in(3), name());
+    axes = read_ints(ctx.in(3));
   } else {
     for (int i = 0; i < rank; ++i) axes.push_back(i);
   }
-  check(pads.size() == 2 * axes.size(), ErrorKind::Shape, "Pad: {} pads for {} axes", pads.size(),
+  check(pads.size() == 2 * axes.size(), ErrorKind::Shape, "{} pads for {} axes", pads.size(),
         axes.size());
   Pad op;
   op.mode = mode;
@@ -113,7 +112,7 @@ void DynamicPad::eval(EvalContext& ctx) const {
   op.after = op.before;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-    need_axis(axis, rank, "Pad");
+    need_axis(axis, rank);
     op.before[static_cast<std::size_t>(axis)] = pads[i];
     op.after[static_cast<std::size_t>(axis)] = pads[i + axes.size()];
   }
@@ -125,10 +124,10 @@ void DynamicResize::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> DynamicResize::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  if (const Fact* sizes = maybe(in, 1, name())) need_integer(*sizes, 1, name());
-  check((maybe(in, 1, name()) != nullptr) != (maybe(in, 2, name()) != nullptr), ErrorKind::Shape,
-        "DynamicResize: either sizes or scales must be given");
+  const Fact& x = need(in, 0);
+  if (const Fact* sizes = maybe(in, 1)) need_integer(*sizes, 1);
+  check((maybe(in, 1) != nullptr) != (maybe(in, 2) != nullptr), ErrorKind::Shape,
+        "either sizes or scales must be given");
   return {Fact::tensor(x.dtype, proto.sizes)};
 }
 
@@ -136,10 +135,10 @@ void DynamicResize::eval(EvalContext& ctx) const {
   const Shape& shape = ctx.in(0).shape;
   Resize op = proto;
   if (given(ctx, 1)) {
-    op.sizes = to_dims(read_ints(ctx.in(1), name()));
+    op.sizes = to_dims(read_ints(ctx.in(1)));
   } else {
     op.scales = read_doubles(ctx.in(2));
-    check(op.scales.size() == shape.size(), ErrorKind::Shape, "Resize: {} scales for input {}",
+    check(op.scales.size() == shape.size(), ErrorKind::Shape, "{} scales for input {}",
           op.scales.size(), shape.str());
     op.sizes.clear();
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -151,8 +150,8 @@ void DynamicResize::eval(EvalContext& ctx) const {
 
 std::int64_t scaled_size(std::int64_t size, double scale) {
   const float out = std::floor(static_cast<float>(size) * static_cast<float>(scale));
-  check(out >= 0 && out < 4.0e18f, ErrorKind::Shape, "Resize: scale {} of size {} gives no size",
-        scale, size);
+  check(out >= 0 && out < 4.0e18f, ErrorKind::Shape, "scale {} of size {} gives no size", scale,
+        size);
   return static_cast<std::int64_t>(out);
 }
 

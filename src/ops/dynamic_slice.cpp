@@ -19,42 +19,42 @@ void DynamicSlice::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> DynamicSlice::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  check(sizes.size() == x.shape.size(), ErrorKind::Shape,
-        "DynamicSlice: {} output sizes for input {}", sizes.size(), x.str());
+  const Fact& x = need(in, 0);
+  check(sizes.size() == x.shape.size(), ErrorKind::Shape, "{} output sizes for input {}",
+        sizes.size(), x.str());
   for (std::size_t i = 1; i < in.size(); ++i) {
-    const Fact* f = i < 3 ? &need(in, i, name()) : maybe(in, i, name());
+    const Fact* f = i < 3 ? &need(in, i) : maybe(in, i);
     if (f == nullptr) continue;
-    need_integer(*f, i, name());
-    need_rank(*f, 1, i, name());
+    need_integer(*f, i);
+    need_rank(*f, 1, i);
   }
   return {Fact::tensor(x.dtype, sizes)};
 }
 
 void DynamicSlice::eval(EvalContext& ctx) const {
   const TensorView& x = ctx.in(0);
-  const auto starts = read_ints(ctx.in(1), name());
-  const auto ends = read_ints(ctx.in(2), name());
+  const auto starts = read_ints(ctx.in(1));
+  const auto ends = read_ints(ctx.in(2));
   std::vector<std::int64_t> axes;
   std::vector<std::int64_t> steps(starts.size(), 1);
   if (const TensorView* a = optional_input(ctx, 3)) {
-    axes = read_ints(*a, name());
+    axes = read_ints(*a);
   } else {
     for (std::size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
   }
-  if (const TensorView* s = optional_input(ctx, 4)) steps = read_ints(*s, name());
+  if (const TensorView* s = optional_input(ctx, 4)) steps = read_ints(*s);
   check(
       ends.size() == starts.size() && axes.size() == starts.size() && steps.size() == starts.size(),
-      ErrorKind::Shape, "DynamicSlice: {} starts, {} ends, {} axes, {} steps", starts.size(),
-      ends.size(), axes.size(), steps.size());
+      ErrorKind::Shape, "{} starts, {} ends, {} axes, {} steps", starts.size(), ends.size(),
+      axes.size(), steps.size());
   Strided from{0, row_major({x.shape.data(), x.shape.size()})};
   Shape shape = x.shape;
   std::vector<bool> seen(x.shape.size(), false);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     std::int64_t axis = axes[i] < 0 ? axes[i] + x.shape.rank() : axes[i];
-    need_axis(axis, x.shape.rank(), name());
+    need_axis(axis, x.shape.rank());
     const auto a = static_cast<std::size_t>(axis);
-    check(!seen[a], ErrorKind::Shape, "DynamicSlice: axis {} stands twice", axis);
+    check(!seen[a], ErrorKind::Shape, "axis {} stands twice", axis);
     seen[a] = true;
     const ConcreteSlice s = slice_bounds(x.shape[a], starts[i], ends[i], steps[i]);
     shape[a] = s.length;

@@ -103,18 +103,17 @@ void GridSample::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> GridSample::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  const Fact& grid = need(in, 1, name());
-  check(x.rank() >= 3, ErrorKind::Shape, "GridSample: input {} has no spatial axes", x.str());
-  check(x.dtype != DType::String && !is_complex(x.dtype), ErrorKind::Type,
-        "GridSample: does not apply to {}", x.str());
-  check(is_float(grid.dtype), ErrorKind::Type, "GridSample: grid must hold floats, got {}",
-        grid.str());
-  need_rank(grid, x.rank(), 1, name());
+  const Fact& x = need(in, 0);
+  const Fact& grid = need(in, 1);
+  check(x.rank() >= 3, ErrorKind::Shape, "input {} has no spatial axes", x.str());
+  check(x.dtype != DType::String && !is_complex(x.dtype), ErrorKind::Type, "does not apply to {}",
+        x.str());
+  check(is_float(grid.dtype), ErrorKind::Type, "grid must hold floats, got {}", grid.str());
+  need_rank(grid, x.rank(), 1);
   const Dim& coordinates = grid.shape.back();
   check(!coordinates.is_const() || coordinates.is(x.rank() - 2), ErrorKind::Shape,
-        "GridSample: grid {} must hold {} coordinates a point", grid.str(), x.rank() - 2);
-  SymShape shape{agree(x.shape[0], grid.shape[0], name(), "batch sizes"), x.shape[1]};
+        "grid {} must hold {} coordinates a point", grid.str(), x.rank() - 2);
+  SymShape shape{agree(x.shape[0], grid.shape[0], "batch sizes"), x.shape[1]};
   shape.insert(shape.end(), grid.shape.begin() + 1, grid.shape.end() - 1);
   return {Fact::tensor(x.dtype, std::move(shape))};
 }
@@ -124,8 +123,7 @@ void GridSample::eval(EvalContext& ctx) const {
   const TensorView& grid = ctx.in(1);
   const std::size_t spatial = x.shape.size() - 2;
   check(grid.shape.back() == static_cast<std::int64_t>(spatial) && grid.shape[0] == x.shape[0],
-        ErrorKind::Shape, "GridSample: grid {} does not fit input {}", grid.shape.str(),
-        x.shape.str());
+        ErrorKind::Shape, "grid {} does not fit input {}", grid.shape.str(), x.shape.str());
   Shape shape{x.shape[0], x.shape[1]};
   std::int64_t points = 1;
   for (std::size_t d = 1; d + 1 < grid.shape.size(); ++d) {
@@ -139,8 +137,7 @@ void GridSample::eval(EvalContext& ctx) const {
   const auto from = read_doubles(x);
   const auto at = read_doubles(grid);
   std::vector<double> values(static_cast<std::size_t>(shape.elements()));
-  check(values.empty() || plane > 0, ErrorKind::Shape, "GridSample: input {} has no elements",
-        x.shape.str());
+  check(values.empty() || plane > 0, ErrorKind::Shape, "input {} has no elements", x.shape.str());
   std::vector<std::vector<Tap>> axes(spatial);
   for (std::int64_t n = 0; n < shape[0]; ++n) {
     for (std::int64_t p = 0; p < points && !values.empty(); ++p) {

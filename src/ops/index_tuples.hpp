@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "graph/operator.hpp"
@@ -15,10 +14,8 @@ struct IndexTuples {
 };
 
 // Throws Shape error when ranks do not fit or an index is out of range.
-IndexTuples index_tuples(const Shape& x, const TensorView& indices, std::int64_t batch_dims,
-                         std::string_view op);
+IndexTuples index_tuples(const Shape& x, const TensorView& indices, std::int64_t batch_dims);
 // What infer of both checks: integer indices, a constant tuple size within the rank. Returns it.
-std::int64_t tuple_size(const Fact& x, const Fact& indices, std::int64_t batch_dims,
-                        std::string_view op);
+std::int64_t tuple_size(const Fact& x, const Fact& indices, std::int64_t batch_dims);
 
 }  // namespace treadle::ops

@@ -11,28 +11,27 @@ void MaxUnpool::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> MaxUnpool::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  const Fact& indices = need(in, 1, name());
-  need_integer(indices, 1, name());
-  need_rank(indices, x.rank(), 1, name());
+  const Fact& x = need(in, 0);
+  const Fact& indices = need(in, 1);
+  need_integer(indices, 1);
+  need_rank(indices, x.rank(), 1);
   for (std::size_t d = 0; d < x.shape.size(); ++d) {
-    agree(x.shape[d], indices.shape[d], name(), "sizes of input and indices");
+    agree(x.shape[d], indices.shape[d], "sizes of input and indices");
   }
   check(sizes.size() == x.shape.size() && counted.size() == x.shape.size(), ErrorKind::Shape,
-        "MaxUnpool: output {} for input {}", str(sizes), x.str());
+        "output {} for input {}", str(sizes), x.str());
   return {Fact::tensor(x.dtype, sizes)};
 }
 
 void MaxUnpool::eval(EvalContext& ctx) const {
   const TensorView& x = ctx.in(0);
-  const auto indices = read_ints(ctx.in(1), name());
+  const auto indices = read_ints(ctx.in(1));
   const Shape to = shape_of(ctx, sizes);
   const Shape from = shape_of(ctx, counted);
   check(static_cast<std::int64_t>(indices.size()) == x.elements(), ErrorKind::Shape,
-        "MaxUnpool: {} indices for input {}", indices.size(), x.shape.str());
+        "{} indices for input {}", indices.size(), x.shape.str());
   for (std::size_t d = 0; d < to.size(); ++d) {
-    check(from[d] <= to[d], ErrorKind::Shape, "MaxUnpool: output {} is smaller than {}", to.str(),
-          from.str());
+    check(from[d] <= to[d], ErrorKind::Shape, "output {} is smaller than {}", to.str(), from.str());
   }
   const std::int64_t total = from.elements();
   const auto count_strides = row_major({from.data(), from.size()});
@@ -41,8 +40,7 @@ void MaxUnpool::eval(EvalContext& ctx) const {
     fill_zero(x.dtype, y.data, y.elements());
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const std::int64_t at = indices[i];
-      check(at >= 0 && at < total, ErrorKind::Shape, "MaxUnpool: index {} is outside [0, {})", at,
-            total);
+      check(at >= 0 && at < total, ErrorKind::Shape, "index {} is outside [0, {})", at, total);
       std::int64_t place = 0;
       for (std::size_t d = 0; d < to.size(); ++d) {
         place += (at / count_strides[d]) % from[d] * strides[d];

@@ -27,21 +27,21 @@ void Concat::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Concat::infer(InputFacts in) const {
-  const Fact& first = need(in, 0, name());
-  need_axis(axis, first.rank(), name());
+  const Fact& first = need(in, 0);
+  need_axis(axis, first.rank());
   const auto a = static_cast<std::size_t>(axis);
   SymShape shape = first.shape;
   for (std::size_t i = 1; i < in.size(); ++i) {
-    const Fact& x = need(in, i, name());
-    need_dtype(x, first.dtype, i, name());
-    need_rank(x, first.rank(), i, name());
+    const Fact& x = need(in, i);
+    need_dtype(x, first.dtype, i);
+    need_rank(x, first.rank(), i);
     for (std::size_t d = 0; d < shape.size(); ++d) {
       if (d == a) {
         shape[d] = shape[d] + x.shape[d];
         continue;
       }
       shape[d] = agree(
-          shape[d], x.shape[d], name(),
+          shape[d], x.shape[d],
           fmt::format("sizes of axis {} of inputs 0 ({}) and {} ({})", d, first.str(), i, x.str()));
     }
   }
@@ -57,8 +57,8 @@ void Concat::eval(EvalContext& ctx) const {
     const Shape& s = ctx.in(i).shape;
     bool same = s.rank() == shape.rank();
     for (std::size_t d = 0; same && d < shape.size(); ++d) same = d == a || s[d] == shape[d];
-    check(same, ErrorKind::Shape, "Concat: input {} of shape {} does not fit input 0 of shape {}",
-          i, s.str(), ctx.in(0).shape.str());
+    check(same, ErrorKind::Shape, "input {} of shape {} does not fit input 0 of shape {}", i,
+          s.str(), ctx.in(0).shape.str());
     shape[a] = checked_add(shape[a], s[a]);
   }
   const DType t = ctx.in(0).dtype;
@@ -90,9 +90,9 @@ void Slice::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Slice::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  need_axis(axis, x.rank(), name());
-  check(step != 0, ErrorKind::Shape, "Slice: step 0");
+  const Fact& x = need(in, 0);
+  need_axis(axis, x.rank());
+  check(step != 0, ErrorKind::Shape, "the step is 0");
   SymShape shape = x.shape;
   shape[static_cast<std::size_t>(axis)] = length;
   std::vector<Fact> out{Fact::tensor(x.dtype, std::move(shape))};
@@ -111,8 +111,8 @@ void Slice::eval(EvalContext& ctx) const {
     const std::int64_t room = step > 0 ? size - 1 - first : first;
     fits = step != 0 && count - 1 <= room / (step > 0 ? step : -std::max(step, -size - 1));
   }
-  check(fits, ErrorKind::Shape, "Slice: {} elements from {} by {} leave axis {} of input {}", count,
-        first, step, axis, x.shape.str());
+  check(fits, ErrorKind::Shape, "{} elements from {} by {} leave axis {} of input {}", count, first,
+        step, axis, x.shape.str());
   Shape shape = x.shape;
   shape[a] = count;
   Strided from{0, row_major({x.shape.data(), x.shape.size()})};
@@ -134,14 +134,14 @@ void Gather::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Gather::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  const Fact& indices = need(in, 1, name());
-  need_axis(axis, x.rank(), name());
-  need_integer(indices, 1, name());
+  const Fact& x = need(in, 0);
+  const Fact& indices = need(in, 1);
+  need_axis(axis, x.rank());
+  need_integer(indices, 1);
   SymShape shape(x.shape.begin(), x.shape.begin() + axis);
   shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
   shape.insert(shape.end(), x.shape.begin() + axis + 1, x.shape.end());
-  check(shape.size() <= kMaxRank, ErrorKind::Shape, "Gather: rank {} is above the limit of {}",
+  check(shape.size() <= kMaxRank, ErrorKind::Shape, "rank {} is above the limit of {}",
         shape.size(), kMaxRank);
   std::vector<Fact> out{Fact::tensor(x.dtype, std::move(shape))};
   fold_symbolic_moves(*this, in, out);
@@ -152,8 +152,8 @@ void Gather::eval(EvalContext& ctx) const {
   const TensorView& x = ctx.in(0);
   const TensorView& indices = ctx.in(1);
   const AxisView v = axis_view(x.shape, axis);
-  std::vector<std::int64_t> at = read_ints(indices, name());
-  for (std::int64_t& i : at) i = wrap_index(i, v.size, name(), axis);
+  std::vector<std::int64_t> at = read_ints(indices);
+  for (std::int64_t& i : at) i = wrap_index(i, v.size, axis);
   Shape shape;
   for (int d = 0; d < axis; ++d) shape.push_back(x.shape[static_cast<std::size_t>(d)]);
   for (const std::int64_t d : indices.shape) shape.push_back(d);
@@ -176,13 +176,13 @@ void Tile::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Tile::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  check(repeats.size() == x.shape.size(), ErrorKind::Shape,
-        "Tile: {} repeats for input {} of rank {}", repeats.size(), x.str(), x.rank());
+  const Fact& x = need(in, 0);
+  check(repeats.size() == x.shape.size(), ErrorKind::Shape, "{} repeats for input {} of rank {}",
+        repeats.size(), x.str(), x.rank());
   SymShape shape;
   for (std::size_t i = 0; i < repeats.size(); ++i) {
     check(!repeats[i].is_const() || repeats[i].value() >= 0, ErrorKind::Shape,
-          "Tile: repeats {} of axis {} are negative", repeats[i].str(), i);
+          "repeats {} of axis {} are negative", repeats[i].str(), i);
     shape.push_back(x.shape[i] * repeats[i]);
   }
   std::vector<Fact> out{Fact::tensor(x.dtype, std::move(shape))};

@@ -59,8 +59,7 @@ std::vector<std::int64_t> kept(const std::vector<Box>& boxes, const float* score
 
 float one_float(EvalContext& ctx, std::size_t i, float fallback) {
   if (i >= ctx.inputs() || ctx.input(i) == nullptr) return fallback;
-  check(ctx.in(i).elements() == 1, ErrorKind::Shape,
-        "NonMaxSuppression: input {} must be one element", i);
+  check(ctx.in(i).elements() == 1, ErrorKind::Shape, "input {} must be one element", i);
   return *ctx.in(i).as<float>();
 }
 
@@ -72,19 +71,19 @@ void NonMaxSuppression::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> NonMaxSuppression::infer(InputFacts in) const {
-  const Fact& boxes = need(in, 0, name());
-  const Fact& scores = need(in, 1, name());
-  need_dtype(boxes, DType::F32, 0, name());
-  need_dtype(scores, DType::F32, 1, name());
-  need_rank(boxes, 3, 0, name());
-  need_rank(scores, 3, 1, name());
-  agree(boxes.shape[0], scores.shape[0], name(), "batch sizes of boxes and scores");
-  agree(boxes.shape[1], scores.shape[2], name(), "numbers of boxes and scores");
+  const Fact& boxes = need(in, 0);
+  const Fact& scores = need(in, 1);
+  need_dtype(boxes, DType::F32, 0);
+  need_dtype(scores, DType::F32, 1);
+  need_rank(boxes, 3, 0);
+  need_rank(scores, 3, 1);
+  agree(boxes.shape[0], scores.shape[0], "batch sizes of boxes and scores");
+  agree(boxes.shape[1], scores.shape[2], "numbers of boxes and scores");
   check(!boxes.shape[2].is_const() || boxes.shape[2].is(4), ErrorKind::Shape,
-        "NonMaxSuppression: boxes must be [batch, count, 4], got {}", boxes.str());
-  if (const Fact* most = maybe(in, 2, name())) need_integer(*most, 2, name());
+        "boxes must be [batch, count, 4], got {}", boxes.str());
+  if (const Fact* most = maybe(in, 2)) need_integer(*most, 2);
   for (std::size_t i = 3; i < 5; ++i) {
-    if (const Fact* f = maybe(in, i, name())) need_dtype(*f, DType::F32, i, name());
+    if (const Fact* f = maybe(in, i)) need_dtype(*f, DType::F32, i);
   }
   return {Fact::tensor(DType::I64, {count, 3})};
 }
@@ -94,12 +93,11 @@ void NonMaxSuppression::eval(EvalContext& ctx) const {
   const TensorView& scores = ctx.in(1);
   const std::int64_t n = boxes.shape[1];
   check(boxes.shape[2] == 4 && scores.shape[2] == n && scores.shape[0] == boxes.shape[0],
-        ErrorKind::Shape, "NonMaxSuppression: boxes {} do not fit scores {}", boxes.shape.str(),
-        scores.shape.str());
+        ErrorKind::Shape, "boxes {} do not fit scores {}", boxes.shape.str(), scores.shape.str());
   Rules rules;
   if (ctx.inputs() > 2 && ctx.input(2) != nullptr) {
-    const auto most = read_ints(ctx.in(2), name());
-    check(most.size() == 1, ErrorKind::Shape, "NonMaxSuppression: input 2 must be one element");
+    const auto most = read_ints(ctx.in(2));
+    check(most.size() == 1, ErrorKind::Shape, "input 2 must be one element");
     rules.most = most[0];
   }
   rules.iou = one_float(ctx, 3, rules.iou);

@@ -11,8 +11,8 @@ void NonZero::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> NonZero::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  check(!is_complex(x.dtype), ErrorKind::Type, "NonZero: does not apply to {}", x.str());
+  const Fact& x = need(in, 0);
+  check(!is_complex(x.dtype), ErrorKind::Type, "does not apply to {}", x.str());
   return {Fact::tensor(DType::I64, {Dim(x.rank()), count})};
 }
 

@@ -4,16 +4,16 @@
 #include <array>
 #include <vector>
 
+#include "ops/checks.hpp"
 #include "ops/elements.hpp"
-#include "ops/facts.hpp"
 #include "ops/loop.hpp"
 
 namespace treadle::ops {
 namespace {
 
 Fact float_like(InputFacts in) {
-  expect_inputs(in, 1);
-  const Fact& x = tensor_input(in, 0, "x");
+  need_inputs(in, 1);
+  const Fact& x = need(in, 0);
   check(is_float(x.dtype), ErrorKind::Type, "input 0 'x' has dtype {}, expected a float",
         name_of(x.dtype));
   return Fact::tensor(x.dtype, x.shape);
@@ -75,7 +75,7 @@ void Norm::visit(ParamVisitor& v) const {
 
 std::vector<Fact> Norm::infer(InputFacts in) const {
   Fact out = float_like(in);
-  expect_axes(axes, out.rank());
+  need_axes(axes, out.rank());
   return {std::move(out)};
 }
 
@@ -117,7 +117,7 @@ void Lrn::visit(ParamVisitor& v) const {
 
 std::vector<Fact> Lrn::infer(InputFacts in) const {
   Fact out = float_like(in);
-  expect_axes({axis}, out.rank());
+  need_axes({axis}, out.rank());
   check(size > 0, ErrorKind::Shape, "size is {}, expected at least 1", size);
   return {std::move(out)};
 }

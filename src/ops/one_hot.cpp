@@ -12,18 +12,16 @@ void OneHot::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> OneHot::infer(InputFacts in) const {
-  const Fact& indices = need(in, 0, name());
-  const Fact& values = need(in, 1, name());
-  need_integer(indices, 0, name());
-  need_axis(axis, indices.rank() + 1, name());
-  check(indices.rank() < kMaxRank, ErrorKind::Shape, "OneHot: rank of {} is at the limit",
-        indices.str());
+  const Fact& indices = need(in, 0);
+  const Fact& values = need(in, 1);
+  need_integer(indices, 0);
+  need_axis(axis, indices.rank() + 1);
+  check(indices.rank() < kMaxRank, ErrorKind::Shape, "rank of {} is at the limit", indices.str());
   const Dim n = elements(values.shape);
-  check(!n.is_const() || n.is(2), ErrorKind::Shape, "OneHot: values must be [off, on], got {}",
+  check(!n.is_const() || n.is(2), ErrorKind::Shape, "values must be [off, on], got {}",
         values.str());
-  check(!depth.is_const() || depth.value() >= 0, ErrorKind::Shape, "OneHot: depth is {}",
-        depth.str());
-  if (fresh) need_integer(need(in, 2, name()), 2, name());
+  check(!depth.is_const() || depth.value() >= 0, ErrorKind::Shape, "depth is {}", depth.str());
+  if (fresh) need_integer(need(in, 2), 2);
   SymShape shape = indices.shape;
   shape.insert(shape.begin() + axis, depth);
   return {Fact::tensor(values.dtype, std::move(shape))};
@@ -32,13 +30,13 @@ std::vector<Fact> OneHot::infer(InputFacts in) const {
 void OneHot::eval(EvalContext& ctx) const {
   const TensorView& indices = ctx.in(0);
   const TensorView& values = ctx.in(1);
-  check(values.elements() == 2, ErrorKind::Shape, "OneHot: values must be [off, on], got {}",
+  check(values.elements() == 2, ErrorKind::Shape, "values must be [off, on], got {}",
         values.shape.str());
   std::int64_t size = 0;
   if (fresh) {
-    const auto given = read_ints(ctx.in(2), name());
+    const auto given = read_ints(ctx.in(2));
     check(given.size() == 1 && given[0] >= 0, ErrorKind::Shape,
-          "OneHot: depth must be one non-negative element");
+          "depth must be one non-negative element");
     size = given[0];
   } else {
     size = ctx.value_of(depth);
@@ -46,7 +44,7 @@ void OneHot::eval(EvalContext& ctx) const {
   Shape shape = indices.shape;
   shape.insert(static_cast<int>(axis), size);
   const AxisView v = axis_view(shape, axis);
-  const std::vector<std::int64_t> at = read_ints(indices, name());
+  const std::vector<std::int64_t> at = read_ints(indices);
   const auto body = [&](TensorView& y) {
     for (std::int64_t o = 0; o < v.outer; ++o) {
       for (std::int64_t d = 0; d < v.size; ++d) {

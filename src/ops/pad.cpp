@@ -14,15 +14,15 @@ void check_pads(PadMode mode, std::int64_t axis, std::int64_t size, std::int64_t
                 std::int64_t after) {
   std::int64_t left = checked_add(size, std::min<std::int64_t>(before, 0));
   left = checked_add(left, std::min<std::int64_t>(after, 0));
-  check(left >= 0, ErrorKind::Shape, "Pad: axis {} of size {} cannot be cropped by {} and {}", axis,
+  check(left >= 0, ErrorKind::Shape, "axis {} of size {} cannot be cropped by {} and {}", axis,
         size, before, after);
   const std::int64_t most = std::max(before, after);
   if (most <= 0 || mode == PadMode::Constant) return;
   const bool bounded = mode == PadMode::Reflect || mode == PadMode::Symmetric;
   const std::int64_t limit = mode == PadMode::Reflect ? left - 1 : left;
   check(left > 0 && (!bounded || most <= limit), ErrorKind::Shape,
-        "Pad: axis {}: mode {} cannot pad by {} and {}, dim {} leaves {} elements", axis,
-        name_of(mode), before, after, size, left);
+        "axis {}: mode {} cannot pad by {} and {}, dim {} leaves {} elements", axis, name_of(mode),
+        before, after, size, left);
 }
 
 // Where each output position of one axis comes from, or kFill.
@@ -84,14 +84,13 @@ void Pad::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Pad::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
+  const Fact& x = need(in, 0);
   check(before.size() == x.shape.size() && after.size() == x.shape.size(), ErrorKind::Shape,
-        "Pad: {} and {} pads for input {} of rank {}", before.size(), after.size(), x.str(),
-        x.rank());
-  if (const Fact* value = maybe(in, 1, name())) {
-    need_dtype(*value, x.dtype, 1, name());
+        "{} and {} pads for input {} of rank {}", before.size(), after.size(), x.str(), x.rank());
+  if (const Fact* value = maybe(in, 1)) {
+    need_dtype(*value, x.dtype, 1);
     const Dim n = elements(value->shape);
-    check(!n.is_const() || n.is(1), ErrorKind::Shape, "Pad: input 1 must be one value, got {}",
+    check(!n.is_const() || n.is(1), ErrorKind::Shape, "input 1 must be one value, got {}",
           value->str());
   }
   SymShape shape;
@@ -109,7 +108,7 @@ void Pad::eval(EvalContext& ctx) const {
   const TensorView& x = ctx.in(0);
   const TensorView* value = ctx.inputs() > 1 ? ctx.input(1) : nullptr;
   if (value != nullptr) {
-    check(value->elements() == 1, ErrorKind::Shape, "Pad: the value must be one element, got {}",
+    check(value->elements() == 1, ErrorKind::Shape, "the value must be one element, got {}",
           value->shape.str());
   }
   const auto strides = row_major({x.shape.data(), x.shape.size()});

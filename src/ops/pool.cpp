@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/error.hpp"
-#include "ops/accumulate.hpp"
+#include "ops/elements.hpp"
 #include "ops/recheck.hpp"
 
 namespace treadle::ops {
@@ -164,10 +164,11 @@ std::int64_t largest(const Cells& cells, const T* x) {
 template <typename T>
 T average(const Pool& pool, const Cells& cells, const T* x) {
   double sum = 0;
-  for (const std::int64_t at : cells.at) sum += static_cast<double>(widen(x[at]));
+  for (const std::int64_t at : cells.at) sum += static_cast<double>(to_accumulator(x[at]));
   const std::int64_t count =
       pool.count_include_pad ? cells.padded : static_cast<std::int64_t>(cells.at.size());
-  return narrow<T>(static_cast<Accumulator<T>>(count == 0 ? 0 : sum / static_cast<double>(count)));
+  return from_accumulator<T>(
+      static_cast<Accumulator<T>>(count == 0 ? 0 : sum / static_cast<double>(count)));
 }
 
 template <typename T>
@@ -175,9 +176,9 @@ T lp_norm(const Pool& pool, const Cells& cells, const T* x) {
   double sum = 0;
   const auto p = static_cast<double>(pool.p);
   for (const std::int64_t at : cells.at) {
-    sum += std::pow(std::abs(static_cast<double>(widen(x[at]))), p);
+    sum += std::pow(std::abs(static_cast<double>(to_accumulator(x[at]))), p);
   }
-  return narrow<T>(static_cast<Accumulator<T>>(std::pow(sum, 1 / p)));
+  return from_accumulator<T>(static_cast<Accumulator<T>>(std::pow(sum, 1 / p)));
 }
 
 template <typename T>

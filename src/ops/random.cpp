@@ -65,19 +65,17 @@ void Random::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Random::infer(InputFacts in) const {
-  check(dtype != DType::String && !is_complex(dtype), ErrorKind::Type, "Random: no elements of {}",
+  check(dtype != DType::String && !is_complex(dtype), ErrorKind::Type, "no elements of {}",
         name_of(dtype));
   if (fn == RandomFn::Normal || fn == RandomFn::Uniform) {
-    check(is_float(dtype), ErrorKind::Type, "Random: {} gives floats, not {}", name_of(fn),
-          name_of(dtype));
+    check(is_float(dtype), ErrorKind::Type, "{} gives floats, not {}", name_of(fn), name_of(dtype));
     return {Fact::tensor(dtype, shape)};
   }
-  const Fact& x = need(in, 0, name());
-  check(is_float(x.dtype), ErrorKind::Type, "Random: input must hold floats, got {}", x.str());
+  const Fact& x = need(in, 0);
+  check(is_float(x.dtype), ErrorKind::Type, "input must hold floats, got {}", x.str());
   if (fn == RandomFn::Bernoulli) return {Fact::tensor(dtype, x.shape)};
-  need_rank(x, 2, 0, name());
-  check(shape.size() == 2, ErrorKind::Shape, "Random: multinomial gives rank 2, not {}",
-        str(shape));
+  need_rank(x, 2, 0);
+  check(shape.size() == 2, ErrorKind::Shape, "multinomial gives rank 2, not {}", str(shape));
   return {Fact::tensor(dtype, {x.shape[0], shape[1]})};
 }
 
@@ -94,7 +92,7 @@ void Random::eval(EvalContext& ctx) const {
   }
   std::vector<double> out(static_cast<std::size_t>(to.elements()));
   const std::int64_t classes = fn == RandomFn::Multinomial ? ctx.in(0).shape[1] : 1;
-  check(classes > 0 || out.empty(), ErrorKind::Shape, "Random: no classes to draw from");
+  check(classes > 0 || out.empty(), ErrorKind::Shape, "no classes to draw from");
   for (std::size_t i = 0; i < out.size(); ++i) {
     switch (fn) {
       case RandomFn::Normal:

@@ -12,7 +12,7 @@ namespace {
 constexpr double kMaxLength = 9.0e15;
 
 std::int64_t count(std::int64_t start, std::int64_t limit, std::int64_t delta) {
-  check(delta != 0, ErrorKind::Shape, "Range: delta is 0");
+  check(delta != 0, ErrorKind::Shape, "delta is 0");
   if (delta > 0 ? limit <= start : limit >= start) return 0;
   // Unsigned, as the distance of two i64 may need 64 bits.
   const auto lo = static_cast<std::uint64_t>(delta > 0 ? start : limit);
@@ -20,24 +20,23 @@ std::int64_t count(std::int64_t start, std::int64_t limit, std::int64_t delta) {
   const auto d = static_cast<std::uint64_t>(delta);
   const std::uint64_t by = delta > 0 ? d : ~d + 1;
   const std::uint64_t n = (hi - lo - 1) / by + 1;
-  check(n <= static_cast<std::uint64_t>(kMaxLength), ErrorKind::Shape,
-        "Range: {} to {} by {} is too long", start, limit, delta);
+  check(n <= static_cast<std::uint64_t>(kMaxLength), ErrorKind::Shape, "{} to {} by {} is too long",
+        start, limit, delta);
   return static_cast<std::int64_t>(n);
 }
 
 std::int64_t count(double start, double limit, double delta) {
   check(delta != 0 && std::isfinite(start) && std::isfinite(limit) && std::isfinite(delta),
-        ErrorKind::Shape, "Range: {} to {} by {} has no length", start, limit, delta);
+        ErrorKind::Shape, "{} to {} by {} has no length", start, limit, delta);
   const double n = std::ceil((limit - start) / delta);
-  check(n <= kMaxLength, ErrorKind::Shape, "Range: {} to {} by {} is too long", start, limit,
-        delta);
+  check(n <= kMaxLength, ErrorKind::Shape, "{} to {} by {} is too long", start, limit, delta);
   return n > 0 ? static_cast<std::int64_t>(n) : 0;
 }
 
 template <typename T>
 std::int64_t length_of(const TensorView& start, const TensorView& limit, const TensorView& delta) {
   if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::uint64_t>) {
-    fail(ErrorKind::Type, "Range: dtype {} is not supported", name_of(start.dtype));
+    fail(ErrorKind::Type, "dtype {} is not supported", name_of(start.dtype));
   } else if constexpr (std::is_integral_v<T>) {
     return count(static_cast<std::int64_t>(*start.as<T>()),
                  static_cast<std::int64_t>(*limit.as<T>()),
@@ -82,7 +81,7 @@ std::optional<Dim> range_length(const Fact& start, const Fact& limit, const Fact
   if (!a || !b || !d || a->size() != 1 || b->size() != 1 || d->size() != 1) return std::nullopt;
   if (!d->front().is_const()) return std::nullopt;
   const std::int64_t step = d->front().value();
-  check(step != 0, ErrorKind::Shape, "Range: delta is 0");
+  check(step != 0, ErrorKind::Shape, "delta is 0");
   if (step == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
   const Dim span = step > 0 ? b->front() - a->front() : a->front() - b->front();
   const Dim n = step == 1 || step == -1 ? span : ceil_div(span, step > 0 ? step : -step);
@@ -97,13 +96,13 @@ void Range::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Range::infer(InputFacts in) const {
-  const Fact& start = need(in, 0, name());
+  const Fact& start = need(in, 0);
   for (std::size_t i = 0; i < 3; ++i) {
-    const Fact& f = need(in, i, name());
-    need_dtype(f, start.dtype, i, name());
+    const Fact& f = need(in, i);
+    need_dtype(f, start.dtype, i);
     const Dim n = elements(f.shape);
-    check(!n.is_const() || n.is(1), ErrorKind::Shape, "Range: input {} must be one value, got {}",
-          i, f.str());
+    check(!n.is_const() || n.is(1), ErrorKind::Shape, "input {} must be one value, got {}", i,
+          f.str());
   }
   Fact out = Fact::tensor(start.dtype, {length});
   const auto a = start.symbolic();
@@ -120,8 +119,8 @@ std::vector<Fact> Range::infer(InputFacts in) const {
 void Range::eval(EvalContext& ctx) const {
   const TensorView& start = ctx.in(0);
   for (std::size_t i = 0; i < 3; ++i) {
-    check(ctx.in(i).elements() == 1, ErrorKind::Shape, "Range: input {} must be one value, got {}",
-          i, ctx.in(i).shape.str());
+    check(ctx.in(i).elements() == 1, ErrorKind::Shape, "input {} must be one value, got {}", i,
+          ctx.in(i).shape.str());
   }
   dispatch(start.dtype, [&]<typename T>(T) {
     const std::int64_t n = length_of<T>(start, ctx.in(1), ctx.in(2));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ops/facts.hpp"
+#include "ops/checks.hpp"
 #include "ops/loop.hpp"
 
 namespace treadle::ops {
@@ -78,11 +78,11 @@ void Reduce::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Reduce::infer(InputFacts in) const {
-  expect_inputs(in, 1);
-  const Fact& x = tensor_input(in, 0, "x");
+  need_inputs(in, 1);
+  const Fact& x = need(in, 0);
   check(accepts(fn, x.dtype), ErrorKind::Type, "input 0 'x': {} does not accept dtype {}",
         name_of(fn), name_of(x.dtype));
-  expect_axes(axes, x.rank());
+  need_axes(axes, x.rank());
   Fact out = Fact::tensor(x.dtype, reduced(x.shape, axes));
   fold_sizes(fn, x, out);
   return {std::move(out)};
@@ -104,11 +104,11 @@ void ArgReduce::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> ArgReduce::infer(InputFacts in) const {
-  expect_inputs(in, 1);
-  const Fact& x = tensor_input(in, 0, "x");
+  need_inputs(in, 1);
+  const Fact& x = need(in, 0);
   check(is_float(x.dtype) || is_integer(x.dtype), ErrorKind::Type,
         "input 0 'x' has dtype {}, expected a number", name_of(x.dtype));
-  expect_axes({axis}, x.rank());
+  need_axes({axis}, x.rank());
   check(!x.shape[static_cast<std::size_t>(axis)].is(0), ErrorKind::Shape,
         "input 0 'x' has shape {}: axis {} is empty and has no extreme", str(x.shape), axis);
   return {Fact::tensor(DType::I64, reduced(x.shape, {axis}))};

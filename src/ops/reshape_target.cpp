@@ -7,8 +7,8 @@ namespace {
 
 [[noreturn]] void bad_target(const SymShape& input, const std::vector<Dim>& target,
                              std::string_view why) {
-  fail(ErrorKind::Shape, "Reshape: target {} does not fit input of shape {}: {}", str(target),
-       str(input), why);
+  fail(ErrorKind::Shape, "target {} does not fit input of shape {}: {}", str(target), str(input),
+       why);
 }
 
 // What −1 stands for: elements not copied by a 0, over the product of the other sizes.

@@ -134,24 +134,23 @@ void Resize::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Resize::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
+  const Fact& x = need(in, 0);
   const std::size_t rank = x.shape.size();
-  check(sizes.size() == rank, ErrorKind::Shape, "Resize: {} sizes for input {}", sizes.size(),
-        x.str());
-  check(scales.empty() || scales.size() == rank, ErrorKind::Shape, "Resize: {} scales for input {}",
+  check(sizes.size() == rank, ErrorKind::Shape, "{} sizes for input {}", sizes.size(), x.str());
+  check(scales.empty() || scales.size() == rank, ErrorKind::Shape, "{} scales for input {}",
         scales.size(), x.str());
   check(roi.empty() ? coordinates != Coordinates::TfCropAndResize : roi.size() == 2 * rank,
-        ErrorKind::Shape, "Resize: {} roi values for input {}", roi.size(), x.str());
+        ErrorKind::Shape, "{} roi values for input {}", roi.size(), x.str());
   const bool numeric = x.dtype != DType::String && !is_complex(x.dtype);
   check(numeric || (mode == ResizeMode::Nearest && coordinates != Coordinates::TfCropAndResize),
-        ErrorKind::Type, "Resize: mode {} does not apply to {}", name_of(mode), x.str());
+        ErrorKind::Type, "mode {} does not apply to {}", name_of(mode), x.str());
   return {Fact::tensor(x.dtype, sizes)};
 }
 
 void Resize::eval(EvalContext& ctx) const {
   const TensorView& x = ctx.in(0);
   const Shape to = shape_of(ctx, sizes);
-  check(to.rank() == x.shape.rank(), ErrorKind::Shape, "Resize: {} cannot become {}", x.shape.str(),
+  check(to.rank() == x.shape.rank(), ErrorKind::Shape, "{} cannot become {}", x.shape.str(),
         to.str());
   write_output(ctx, 0, x.dtype, to, [&](TensorView& y) {
     if (mode == ResizeMode::Nearest) {

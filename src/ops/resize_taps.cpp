@@ -88,15 +88,15 @@ Taps weighted(const Resize& op, const ResizeAxis& a, double x) {
 std::vector<Taps> resize_taps(const Resize& op, const ResizeAxis& a) {
   std::vector<Taps> out(static_cast<std::size_t>(a.out));
   if (a.out == 0) return out;
-  check(a.in > 0, ErrorKind::Shape, "Resize: cannot make {} positions from an empty axis", a.out);
+  check(a.in > 0, ErrorKind::Shape, "cannot make {} positions from an empty axis", a.out);
   const double least = 0.25 / static_cast<double>(a.in);
   check(std::isfinite(a.scale) && static_cast<double>(a.scale) >= least, ErrorKind::Shape,
-        "Resize: scale {} is too small for an axis of size {}", a.scale, a.in);
+        "scale {} is too small for an axis of size {}", a.scale, a.in);
   const double limit = static_cast<double>(a.in) - 1;
   for (std::int64_t i = 0; i < a.out; ++i) {
     Taps& t = out[static_cast<std::size_t>(i)];
     const float raw = coordinate(op, a, i);
-    check(!std::isnan(raw), ErrorKind::Shape, "Resize: coordinate {} is not a number", i);
+    check(!std::isnan(raw), ErrorKind::Shape, "coordinate {} is not a number", i);
     if (op.coordinates == Coordinates::TfCropAndResize) {
       t.outside = static_cast<double>(raw) < 0 || static_cast<double>(raw) > limit;
     }

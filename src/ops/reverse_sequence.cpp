@@ -11,29 +11,28 @@ void ReverseSequence::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> ReverseSequence::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  const Fact& lengths = need(in, 1, name());
-  need_axis(time_axis, x.rank(), name());
-  need_axis(batch_axis, x.rank(), name());
-  check(time_axis != batch_axis, ErrorKind::Shape,
-        "ReverseSequence: axis {} is both time and batch", time_axis);
-  need_integer(lengths, 1, name());
-  need_rank(lengths, 1, 1, name());
-  agree(lengths.shape[0], x.shape[static_cast<std::size_t>(batch_axis)], name(),
+  const Fact& x = need(in, 0);
+  const Fact& lengths = need(in, 1);
+  need_axis(time_axis, x.rank());
+  need_axis(batch_axis, x.rank());
+  check(time_axis != batch_axis, ErrorKind::Shape, "axis {} is both time and batch", time_axis);
+  need_integer(lengths, 1);
+  need_rank(lengths, 1, 1);
+  agree(lengths.shape[0], x.shape[static_cast<std::size_t>(batch_axis)],
         "the number of lengths and the batch");
   return {Fact::tensor(x.dtype, x.shape)};
 }
 
 void ReverseSequence::eval(EvalContext& ctx) const {
   const TensorView& x = ctx.in(0);
-  const auto lengths = read_ints(ctx.in(1), name());
+  const auto lengths = read_ints(ctx.in(1));
   const auto t = static_cast<std::size_t>(time_axis);
   const auto b = static_cast<std::size_t>(batch_axis);
   check(static_cast<std::int64_t>(lengths.size()) == x.shape[b], ErrorKind::Shape,
-        "ReverseSequence: {} lengths for a batch of {}", lengths.size(), x.shape[b]);
+        "{} lengths for a batch of {}", lengths.size(), x.shape[b]);
   for (const std::int64_t n : lengths) {
-    check(n >= 0 && n <= x.shape[t], ErrorKind::Shape,
-          "ReverseSequence: length {} is outside [0, {}]", n, x.shape[t]);
+    check(n >= 0 && n <= x.shape[t], ErrorKind::Shape, "length {} is outside [0, {}]", n,
+          x.shape[t]);
   }
   const auto strides = row_major({x.shape.data(), x.shape.size()});
   write_output(ctx, 0, x.dtype, x.shape, [&](TensorView& y) {

@@ -40,13 +40,13 @@ Axis axis_of(const RoiAlign& op, double from, double to, std::int64_t out) {
   const double start = from * op.scale - offset;
   double size = to * op.scale - offset - start;
   check(std::isfinite(start) && std::isfinite(size), ErrorKind::Shape,
-        "RoiAlign: box from {} to {} is not finite", from, to);
+        "box from {} to {} is not finite", from, to);
   if (!op.half_pixel) size = std::max(size, 1.0);
   const double bin = size / static_cast<double>(out);
   const double samples = op.ratio > 0 ? static_cast<double>(op.ratio) : std::ceil(bin);
   check(samples <= kMaxSamples, ErrorKind::Shape,
-        "RoiAlign: box from {} to {} needs {} samples a cell, at most {} are taken", from, to,
-        samples, kMaxSamples);
+        "box from {} to {} needs {} samples a cell, at most {} are taken", from, to, samples,
+        kMaxSamples);
   return {start, bin, static_cast<std::int64_t>(std::max(samples, 0.0))};
 }
 
@@ -94,20 +94,20 @@ void RoiAlign::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> RoiAlign::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  const Fact& rois = need(in, 1, name());
-  const Fact& batch = need(in, 2, name());
-  need_rank(x, 4, 0, name());
-  need_rank(rois, 2, 1, name());
-  need_rank(batch, 1, 2, name());
-  need_integer(batch, 2, name());
-  check(is_float(x.dtype), ErrorKind::Type, "RoiAlign: input must hold floats, got {}", x.str());
-  need_dtype(rois, x.dtype, 1, name());
+  const Fact& x = need(in, 0);
+  const Fact& rois = need(in, 1);
+  const Fact& batch = need(in, 2);
+  need_rank(x, 4, 0);
+  need_rank(rois, 2, 1);
+  need_rank(batch, 1, 2);
+  need_integer(batch, 2);
+  check(is_float(x.dtype), ErrorKind::Type, "input must hold floats, got {}", x.str());
+  need_dtype(rois, x.dtype, 1);
   check(!rois.shape[1].is_const() || rois.shape[1].is(4), ErrorKind::Shape,
-        "RoiAlign: boxes must be [count, 4], got {}", rois.str());
+        "boxes must be [count, 4], got {}", rois.str());
   check(out_h > 0 && out_w > 0 && ratio >= 0, ErrorKind::Shape,
-        "RoiAlign: output {}x{} with sampling ratio {}", out_h, out_w, ratio);
-  const Dim count = agree(rois.shape[0], batch.shape[0], name(), "numbers of boxes and indices");
+        "output {}x{} with sampling ratio {}", out_h, out_w, ratio);
+  const Dim count = agree(rois.shape[0], batch.shape[0], "numbers of boxes and indices");
   return {Fact::tensor(x.dtype, {count, x.shape[1], out_h, out_w})};
 }
 
@@ -117,18 +117,18 @@ void RoiAlign::eval(EvalContext& ctx) const {
   const std::int64_t height = x.shape[2];
   const std::int64_t width = x.shape[3];
   check(ctx.in(1).shape[1] == 4 && ctx.in(2).elements() == count, ErrorKind::Shape,
-        "RoiAlign: boxes {} and {} indices", ctx.in(1).shape.str(), ctx.in(2).elements());
-  check(count == 0 || (height > 0 && width > 0), ErrorKind::Shape, "RoiAlign: input {} is empty",
+        "boxes {} and {} indices", ctx.in(1).shape.str(), ctx.in(2).elements());
+  check(count == 0 || (height > 0 && width > 0), ErrorKind::Shape, "input {} is empty",
         x.shape.str());
   const auto from = read_doubles(x);
   const auto boxes = read_doubles(ctx.in(1));
-  const auto batch = read_ints(ctx.in(2), name());
+  const auto batch = read_ints(ctx.in(2));
   const Shape shape{count, x.shape[1], out_h, out_w};
   std::vector<double> values(static_cast<std::size_t>(shape.elements()));
   for (std::int64_t r = 0; r < count; ++r) {
     const std::int64_t n = batch[static_cast<std::size_t>(r)];
-    check(n >= 0 && n < x.shape[0], ErrorKind::Shape, "RoiAlign: batch index {} is outside [0, {})",
-          n, x.shape[0]);
+    check(n >= 0 && n < x.shape[0], ErrorKind::Shape, "batch index {} is outside [0, {})", n,
+          x.shape[0]);
     const double* box = boxes.data() + r * 4;
     const Axis h = axis_of(*this, box[1], box[3], out_h);
     const Axis w = axis_of(*this, box[0], box[2], out_w);

@@ -50,9 +50,9 @@ const char* name_of(ScatterReduce r) {
   return "?";
 }
 
-void check_reduce(ScatterReduce r, DType dtype, std::string_view op) {
+void check_reduce(ScatterReduce r, DType dtype) {
   check(r == ScatterReduce::None || (dtype != DType::String && !is_complex(dtype)), ErrorKind::Type,
-        "{}: reduction {} does not apply to {}", op, name_of(r), name_of(dtype));
+        "reduction {} does not apply to {}", name_of(r), name_of(dtype));
 }
 
 void scatter_run(ScatterReduce r, DType dtype, void* to, std::int64_t to_at, const void* from,

@@ -11,17 +11,17 @@ void ScatterNd::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> ScatterNd::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  const Fact& indices = need(in, 1, name());
-  const Fact& updates = need(in, 2, name());
-  need_dtype(updates, x.dtype, 2, name());
-  check_reduce(reduce, x.dtype, name());
-  const std::int64_t k = tuple_size(x, indices, 0, name());
+  const Fact& x = need(in, 0);
+  const Fact& indices = need(in, 1);
+  const Fact& updates = need(in, 2);
+  need_dtype(updates, x.dtype, 2);
+  check_reduce(reduce, x.dtype);
+  const std::int64_t k = tuple_size(x, indices, 0);
   SymShape want(indices.shape.begin(), indices.shape.end() - 1);
   want.insert(want.end(), x.shape.begin() + k, x.shape.end());
-  need_rank(updates, static_cast<int>(want.size()), 2, name());
+  need_rank(updates, static_cast<int>(want.size()), 2);
   for (std::size_t d = 0; d < want.size(); ++d) {
-    agree(want[d], updates.shape[d], name(), "sizes of updates and of indices and input");
+    agree(want[d], updates.shape[d], "sizes of updates and of indices and input");
   }
   return {Fact::tensor(x.dtype, x.shape)};
 }
@@ -29,10 +29,10 @@ std::vector<Fact> ScatterNd::infer(InputFacts in) const {
 void ScatterNd::eval(EvalContext& ctx) const {
   const TensorView& x = ctx.in(0);
   const TensorView& updates = ctx.in(2);
-  const IndexTuples t = index_tuples(x.shape, ctx.in(1), 0, name());
+  const IndexTuples t = index_tuples(x.shape, ctx.in(1), 0);
   check(updates.elements() == checked_mul(static_cast<std::int64_t>(t.offsets.size()), t.run),
-        ErrorKind::Shape, "ScatterNd: updates {} do not hold {} slices of {} elements",
-        updates.shape.str(), t.offsets.size(), t.run);
+        ErrorKind::Shape, "updates {} do not hold {} slices of {} elements", updates.shape.str(),
+        t.offsets.size(), t.run);
   write_output(ctx, 0, x.dtype, x.shape, [&](TensorView& y) {
     copy_run(x.dtype, y.data, 0, x.data, 0, x.elements());
     std::int64_t from = 0;

@@ -2,7 +2,7 @@
 
 #include "graph/symbolic.hpp"
 #include "ops/binary.hpp"
-#include "ops/facts.hpp"
+#include "ops/checks.hpp"
 #include "ops/loop.hpp"
 
 namespace treadle::ops {
@@ -31,10 +31,10 @@ struct Wide {
 void Select::visit(ParamVisitor&) const {}
 
 std::vector<Fact> Select::infer(InputFacts in) const {
-  expect_inputs(in, 3);
-  const Fact& c = tensor_input(in, 0, "condition");
-  const Fact& a = tensor_input(in, 1, "a");
-  const Fact& b = tensor_input(in, 2, "b");
+  need_inputs(in, 3);
+  const Fact& c = need(in, 0);
+  const Fact& a = need(in, 1);
+  const Fact& b = need(in, 2);
   check(c.dtype == DType::Bool, ErrorKind::Type, "input 0 'condition' has dtype {}, expected bool",
         name_of(c.dtype));
   check(a.dtype == b.dtype, ErrorKind::Type, "input 2 'b' has dtype {}, expected {} as input 1 'a'",

@@ -8,7 +8,7 @@ namespace treadle::ops {
 void ShapeOf::visit(ParamVisitor&) const {}
 
 std::vector<Fact> ShapeOf::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
+  const Fact& x = need(in, 0);
   Fact out = Fact::tensor(DType::I64, {Dim(x.rank())});
   out.dims = std::make_shared<const std::vector<Dim>>(x.shape);
   return {std::move(out)};
@@ -26,7 +26,7 @@ void SizeOf::visit(ParamVisitor&) const {}
 
 std::vector<Fact> SizeOf::infer(InputFacts in) const {
   Fact out = Fact::tensor(DType::I64, {});
-  out.dims = std::make_shared<const std::vector<Dim>>(1, elements(need(in, 0, name()).shape));
+  out.dims = std::make_shared<const std::vector<Dim>>(1, elements(need(in, 0).shape));
   return {std::move(out)};
 }
 

@@ -95,7 +95,7 @@ SliceBounds backward(const Dim& size, const Dim& start, const Dim& end, std::int
 
 ConcreteSlice slice_bounds(std::int64_t size, std::int64_t start, std::int64_t end,
                            std::int64_t step) {
-  check(step != 0, ErrorKind::Shape, "Slice: step 0");
+  check(step != 0, ErrorKind::Shape, "the step is 0");
   if (size <= 0) return {0, 0};
   if (start < 0) start = start < -size ? -1 : start + size;
   if (end < 0) end = end < -size ? -1 : end + size;
@@ -114,7 +114,7 @@ ConcreteSlice slice_bounds(std::int64_t size, std::int64_t start, std::int64_t e
 }
 
 SliceBounds slice_bounds(const Dim& size, const Dim& start, const Dim& end, std::int64_t step) {
-  check(step != 0, ErrorKind::Shape, "Slice: step 0");
+  check(step != 0, ErrorKind::Shape, "the step is 0");
   if (size.is_const() && start.is_const() && end.is_const()) {
     const ConcreteSlice s = slice_bounds(size.value(), start.value(), end.value(), step);
     return {s.start, s.length};

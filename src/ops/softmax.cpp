@@ -3,8 +3,8 @@
 #include <array>
 #include <vector>
 
+#include "ops/checks.hpp"
 #include "ops/elements.hpp"
-#include "ops/facts.hpp"
 #include "ops/loop.hpp"
 
 namespace treadle::ops {
@@ -35,11 +35,11 @@ void Softmax::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Softmax::infer(InputFacts in) const {
-  expect_inputs(in, 1);
-  const Fact& x = tensor_input(in, 0, "x");
+  need_inputs(in, 1);
+  const Fact& x = need(in, 0);
   check(is_float(x.dtype), ErrorKind::Type, "input 0 'x' has dtype {}, expected a float",
         name_of(x.dtype));
-  expect_axes(axes, x.rank());
+  need_axes(axes, x.rank());
   return {Fact::tensor(x.dtype, x.shape)};
 }
 

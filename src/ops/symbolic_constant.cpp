@@ -13,10 +13,9 @@ void SymbolicConstant::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> SymbolicConstant::infer(InputFacts) const {
-  check(is_integer(dtype), ErrorKind::Type, "SymbolicConstant: {} is no integer dtype",
-        name_of(dtype));
+  check(is_integer(dtype), ErrorKind::Type, "{} is no integer dtype", name_of(dtype));
   check(concrete(shape).elements() == static_cast<std::int64_t>(values.size()), ErrorKind::Shape,
-        "SymbolicConstant: {} values for shape {}", values.size(), str(shape));
+        "{} values for shape {}", values.size(), str(shape));
   Fact out = Fact::tensor(dtype, shape);
   if (static_cast<std::int64_t>(values.size()) <= kMaxSymbolicElements) {
     out.dims = std::make_shared<const std::vector<Dim>>(values);

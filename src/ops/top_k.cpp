@@ -45,15 +45,15 @@ void TopK::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> TopK::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  need_axis(axis, x.rank(), name());
-  check(x.dtype != DType::String && !is_complex(x.dtype), ErrorKind::Type, "TopK: cannot order {}",
+  const Fact& x = need(in, 0);
+  need_axis(axis, x.rank());
+  check(x.dtype != DType::String && !is_complex(x.dtype), ErrorKind::Type, "cannot order {}",
         x.str());
-  if (fresh) need_integer(need(in, 1, name()), 1, name());
+  if (fresh) need_integer(need(in, 1), 1);
   const Dim& size = x.shape[static_cast<std::size_t>(axis)];
-  check(!k.is_const() || k.value() >= 0, ErrorKind::Shape, "TopK: k is {}", k.str());
+  check(!k.is_const() || k.value() >= 0, ErrorKind::Shape, "k is {}", k.str());
   check(!k.is_const() || !size.is_const() || k.value() <= size.value(), ErrorKind::Shape,
-        "TopK: k is {}, axis {} of input {} has fewer elements", k.str(), axis, x.str());
+        "k is {}, axis {} of input {} has fewer elements", k.str(), axis, x.str());
   SymShape shape = x.shape;
   shape[static_cast<std::size_t>(axis)] = k;
   return {Fact::tensor(x.dtype, shape), Fact::tensor(DType::I64, shape)};
@@ -64,15 +64,14 @@ void TopK::eval(EvalContext& ctx) const {
   const AxisView v = axis_view(x.shape, axis);
   std::int64_t count = 0;
   if (fresh) {
-    const auto given = read_ints(ctx.in(1), name());
-    check(given.size() == 1, ErrorKind::Shape, "TopK: k must be one element, got {}", given.size());
+    const auto given = read_ints(ctx.in(1));
+    check(given.size() == 1, ErrorKind::Shape, "k must be one element, got {}", given.size());
     count = given[0];
   } else {
     count = ctx.value_of(k);
   }
   check(count >= 0 && count <= v.size, ErrorKind::Shape,
-        "TopK: k is {}, axis {} of input {} does not have so many elements", count, axis,
-        x.shape.str());
+        "k is {}, axis {} of input {} does not have so many elements", count, axis, x.shape.str());
   Shape shape = x.shape;
   shape[static_cast<std::size_t>(axis)] = count;
   const auto fill = [&](TensorView& values, TensorView& positions) {

@@ -13,9 +13,9 @@ void Trilu::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Trilu::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  check(x.rank() >= 2, ErrorKind::Shape, "Trilu: input {} holds no matrices", x.str());
-  if (const Fact* diagonal = maybe(in, 1, name())) need_integer(*diagonal, 1, name());
+  const Fact& x = need(in, 0);
+  check(x.rank() >= 2, ErrorKind::Shape, "input {} holds no matrices", x.str());
+  if (const Fact* diagonal = maybe(in, 1)) need_integer(*diagonal, 1);
   return {Fact::tensor(x.dtype, x.shape)};
 }
 
@@ -23,9 +23,8 @@ void Trilu::eval(EvalContext& ctx) const {
   const TensorView& x = ctx.in(0);
   std::int64_t diagonal = k;
   if (ctx.inputs() > 1 && ctx.input(1) != nullptr) {
-    const auto given = read_ints(ctx.in(1), name());
-    check(given.size() == 1, ErrorKind::Shape, "Trilu: k must be one element, got {}",
-          given.size());
+    const auto given = read_ints(ctx.in(1));
+    check(given.size() == 1, ErrorKind::Shape, "k must be one element, got {}", given.size());
     diagonal = given[0];
   }
   const std::int64_t columns = x.shape.back();

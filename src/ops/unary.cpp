@@ -3,7 +3,7 @@
 #include <array>
 
 #include "graph/symbolic.hpp"
-#include "ops/facts.hpp"
+#include "ops/checks.hpp"
 
 namespace treadle::ops {
 namespace {
@@ -113,8 +113,8 @@ void Unary::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Unary::infer(InputFacts in) const {
-  expect_inputs(in, 1);
-  const Fact& x = tensor_input(in, 0, "x");
+  need_inputs(in, 1);
+  const Fact& x = need(in, 0);
   check(accepts(fn, x.dtype), ErrorKind::Type, "input 0 'x': {} does not accept dtype {}",
         name_of(fn), name_of(x.dtype));
   Fact out = Fact::tensor(gives_bool(fn) ? DType::Bool : x.dtype, x.shape);

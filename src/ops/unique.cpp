@@ -119,12 +119,12 @@ void Unique::visit(ParamVisitor& v) const {
 }
 
 std::vector<Fact> Unique::infer(InputFacts in) const {
-  const Fact& x = need(in, 0, name());
-  check(!is_complex(x.dtype), ErrorKind::Type, "Unique: does not apply to {}", x.str());
+  const Fact& x = need(in, 0);
+  check(!is_complex(x.dtype), ErrorKind::Type, "does not apply to {}", x.str());
   SymShape shape{count};
   Dim all = elements(x.shape);
   if (axis) {
-    need_axis(*axis, x.rank(), name());
+    need_axis(*axis, x.rank());
     shape = x.shape;
     all = shape[static_cast<std::size_t>(*axis)];
     shape[static_cast<std::size_t>(*axis)] = count;

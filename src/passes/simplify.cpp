@@ -103,9 +103,13 @@ class Driver {
     for (const Rule* rule : rules_for(g_.node(id).op->name())) {
       std::optional<Patch> patch = attempt(*rule, g_.node(id));
       if (!patch) continue;
-      const std::string place = describe(g_.node(id));
-      in_context([&] { return fmt::format("rule {} at {}", rule->name, place); },
-                 [&] { commit(rule->name, g_.node(id), std::move(*patch), {id}); });
+      const std::string name = g_.node(id).name, place = describe(g_.node(id));
+      try {
+        commit(rule->name, g_.node(id), std::move(*patch), {id});
+      } catch (Error& e) {
+        e.in_origin(name, fmt::format("rule {} at {}", rule->name, place));
+        throw;
+      }
       return;
     }
   }

@@ -10,16 +10,7 @@ namespace treadle::onnx {
 ImportContext::ImportContext(Import& import, Scope& scope, const NodeProto& proto,
                              std::int64_t opset)
     : import_(import), scope_(scope), proto_(proto), opset_(opset) {
-  name_ = scope.prefix;
-  if (!proto.name.empty()) {
-    name_ += proto.name;
-  } else {
-    for (const std::string_view out : proto.outputs) {
-      if (out.empty()) continue;
-      name_ += out;
-      break;
-    }
-  }
+  name_ = scope.prefix + std::string(name_of(proto));
   for (std::size_t i = 0; i < proto.inputs.size(); ++i) {
     const std::string_view in = proto.inputs[i];
     ValueId value;

@@ -43,11 +43,17 @@ std::vector<std::uint32_t> sort_nodes(const std::vector<NodeProto>& nodes,
 
 }  // namespace
 
+std::string_view name_of(const NodeProto& node) {
+  if (!node.name.empty()) return node.name;
+  for (const std::string_view out : node.outputs) {
+    if (!out.empty()) return out;
+  }
+  return {};
+}
+
 std::string describe(const NodeProto& node, std::size_t position) {
-  const std::string_view name =
-      !node.name.empty() || node.outputs.empty() ? node.name : node.outputs.front();
-  return fmt::format("node '{}' ({}{}{}, #{})", name, node.domain, node.domain.empty() ? "" : ".",
-                     node.op_type, position);
+  return fmt::format("node '{}' ({}{}{}, #{})", name_of(node), node.domain,
+                     node.domain.empty() ? "" : ".", node.op_type, position);
 }
 
 void GraphCache::add_needs(const NodeProto& node, int depth, std::vector<std::string_view>& needs) {

@@ -41,6 +41,8 @@ class GraphCache {
   std::unordered_map<const char*, std::unique_ptr<IndexedGraph>> graphs_;
 };
 
+// The node's name, or that of its first output when it has none.
+std::string_view name_of(const NodeProto& node);
 // "node 'layer3/conv2' (Conv, #117)".
 std::string describe(const NodeProto& node, std::size_t position);
 

@@ -93,7 +93,7 @@ void Import::node(Scope& scope, const NodeProto& proto, std::size_t position) {
     }
     note_unknown_inside(proto);
   } catch (Error& e) {
-    e.in(describe(proto, position));
+    e.in_origin(scope.prefix + std::string(name_of(proto)), describe(proto, position));
     if (!keep_going_) throw;
     note(e);
   }

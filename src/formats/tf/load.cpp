@@ -204,8 +204,12 @@ class Importer {
         continue;
       }
       stack.pop_back();
-      in_context([&] { return fmt::format("node '{}' ({}, #{})", n.name, n.op, i); },
-                 [&] { values_[i] = import_node(n); });
+      try {
+        values_[i] = import_node(n);
+      } catch (Error& e) {
+        e.in_origin(n.name, fmt::format("node '{}' ({}, #{})", n.name, n.op, i));
+        throw;
+      }
       state_[i] = State::Done;
     }
   }

@@ -39,7 +39,9 @@ DeviceContext::~DeviceContext() {
   if (!handle_) return;
   {
     const ContextScope scope(*this);
-    if (scope.entered() && module_) driver_.module_unload(module_);
+    if (scope.entered()) {
+      for (const Module module : modules_) driver_.module_unload(module);
+    }
   }
   driver_.context_release(device_.handle);
 }
@@ -56,23 +58,35 @@ void DeviceContext::load() {
 void DeviceContext::load_kernels() {
   const ContextScope scope(*this);
   scope.required();
-  if (const Result result = driver_.module_load(&module_, embedded_fatbin()); result != kSuccess) {
-    module_ = nullptr;
+  for (const void* fatbin : embedded_fatbins()) {
+    modules_.reserve(modules_.size() + 1);
+    modules_.push_back(load_module(fatbin));
+  }
+  functions_.reserve(static_cast<std::size_t>(KernelId::kCount));
+  // The list is ordered by family: mostly it is the module of the kernel before.
+  std::size_t m = 0;
+  for (std::uint16_t i = 0; i < static_cast<std::uint16_t>(KernelId::kCount); ++i) {
+    const char* const kernel = kernel_info(static_cast<KernelId>(i)).name;
+    Function function = nullptr;
+    Result result = kNotFound;
+    for (std::size_t tries = 0; result == kNotFound && tries < modules_.size(); ++tries) {
+      result = driver_.module_function(&function, modules_[m], kernel);
+      if (result == kNotFound) m = (m + 1) % modules_.size();
+    }
+    if (result != kSuccess) fail_with(result, fmt::format("looking up the kernel {}", kernel));
+    functions_.push_back(function);
+  }
+}
+
+Module DeviceContext::load_module(const void* fatbin) const {
+  Module module = nullptr;
+  if (const Result result = driver_.module_load(&module, fatbin); result != kSuccess) {
     int version = 0;
     driver_.driver_version(&version);
     fail_with(result, fmt::format("loading the kernels, built for {}, with a driver for CUDA {}.{}",
                                   cuda_architectures(), version / 1000, version % 1000 / 10));
   }
-  functions_.reserve(static_cast<std::size_t>(KernelId::kCount));
-  for (std::uint16_t i = 0; i < static_cast<std::uint16_t>(KernelId::kCount); ++i) {
-    const char* const kernel = kernel_info(static_cast<KernelId>(i)).name;
-    Function function = nullptr;
-    if (const Result result = driver_.module_function(&function, module_, kernel);
-        result != kSuccess) {
-      fail_with(result, fmt::format("looking up the kernel {}", kernel));
-    }
-    functions_.push_back(function);
-  }
+  return module;
 }
 
 void DeviceContext::fail_with(Result result, std::string_view action) const {

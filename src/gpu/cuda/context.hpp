@@ -57,12 +57,13 @@ class DeviceContext {
   DeviceContext(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {}
   void load();
   void load_kernels();
+  Module load_module(const void* fatbin) const;
 
   const Driver& driver_;
   int ordinal_;
   DeviceDescription device_;
   Context handle_ = nullptr;
-  Module module_ = nullptr;
+  std::vector<Module> modules_;  // one for each family of kernels
   std::vector<Function> functions_;
   std::atomic<std::size_t> bytes_in_use_ = 0, peak_bytes_ = 0;
 };

@@ -23,10 +23,8 @@ using Graph = struct GraphHandle*;
 using GraphExec = struct GraphExecHandle*;
 
 inline constexpr Result kSuccess = 0;
-inline constexpr Result kInvalidValue = 1;
 inline constexpr Result kOutOfMemory = 2;
-inline constexpr Result kNoDevice = 100;
-inline constexpr Result kNoBinaryForGpu = 209;
+inline constexpr Result kNotFound = 500;
 inline constexpr Result kNotReady = 600;
 
 inline constexpr int kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76;  // attributes

@@ -4,10 +4,10 @@
 
 #include "gpu/queue.hpp"
 
-// The first byte of kernels.fatbin, see cmake/cuda.cmake. TREADLE_CUDA_ARCHITECTURES is defined for
-// this file alone, and only where the fat binary was built.
+// Written by cmake/cuda.cmake; null at its end. TREADLE_CUDA_ARCHITECTURES is defined for this file
+// alone, and only where the fat binaries were built.
 #ifdef TREADLE_CUDA_ARCHITECTURES
-extern "C" const unsigned char treadle_cuda_fatbin[];
+extern "C" const void* const treadle_cuda_fatbins[];
 #endif
 
 namespace treadle::gpu {
@@ -38,11 +38,13 @@ bool one_runs_on(std::string_view architecture, int major, int minor) {
 
 }  // namespace
 
-const void* embedded_fatbin() {
+std::span<const void* const> embedded_fatbins() {
 #ifdef TREADLE_CUDA_ARCHITECTURES
-  return treadle_cuda_fatbin;
+  std::size_t count = 0;
+  while (treadle_cuda_fatbins[count]) ++count;
+  return {treadle_cuda_fatbins, count};
 #else
-  return nullptr;
+  return {};
 #endif
 }
 

@@ -24,6 +24,20 @@ TK_FN int tk_divmod(TK_LOCAL int& n, TK_PARAM tk_divisor& d) {
   return q;
 }
 
+// exp(v) - 1 and log(1 + v), accurate near 0 (Kahan's correction by the error of the rounding).
+TK_FN float tk_expm1(float v) {
+  const float u = tk_exp(v);
+  if (u == 1.0f) return v;
+  if (!(tk_abs(v) < 1.0f)) return u - 1.0f;
+  return (u - 1.0f) * v / tk_log(u);
+}
+TK_FN float tk_log1p(float v) {
+  const float u = 1.0f + v;
+  if (u == 1.0f) return v;
+  if (!(tk_abs(v) < 1.0f)) return tk_log(u);
+  return tk_log(u) * v / (u - 1.0f);
+}
+
 // erf by its Taylor series below 2 and by the continued fraction of erfc above (Abramowitz and
 // Stegun 7.1.5, 7.1.14): within 4e-7 of erf.
 TK_FN float tk_erf_portable(float v) {
@@ -60,16 +74,6 @@ TK_FN float tk_warp_max(TK_CTX c, float v) {
 TK_FN float tk_warp_min(TK_CTX c, float v) {
   TK_UNROLL for (int step = 16; step > 0; step >>= 1) v = tk_min(v, tk_warp_xor(c, v, step));
   return v;
-}
-#else
-TK_FN float tk_warp_sum(TK_CTX, float v, tk_site at = tk_site::current()) {
-  return tk_warp_tree(v, at, [](float a, float b) { return a + b; });
-}
-TK_FN float tk_warp_max(TK_CTX, float v, tk_site at = tk_site::current()) {
-  return tk_warp_tree(v, at, [](float a, float b) { return tk_max(a, b); });
-}
-TK_FN float tk_warp_min(TK_CTX, float v, tk_site at = tk_site::current()) {
-  return tk_warp_tree(v, at, [](float a, float b) { return tk_min(a, b); });
 }
 #endif
 

@@ -18,7 +18,7 @@
 #define TK_DECLARE(i, type) type b##i,
 #define TK_USE(i, type) b##i,
 #define TK_KERNEL(name, body, args, Params, Shared, mode, threads, ...)                           \
-  extern "C" __global__ void __launch_bounds__(threads)                                           \
+  extern "C" __global__ void __launch_bounds__(threads, 1)                                        \
       name(TK_EACH(TK_DECLARE, __VA_ARGS__) const __grid_constant__ tk::Params p) {               \
     static_assert(sizeof(tk::Shared) <= 32768, "Metal has 32 KiB");                               \
     __shared__ tk::Shared s;                                                                      \

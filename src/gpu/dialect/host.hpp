@@ -122,6 +122,15 @@ float tk_warp_tree(float v, tk_site at, F combine) {
   }
   return tk_float(all[0]);
 }
+inline float tk_warp_sum(TK_CTX, float v, tk_site at = tk_site::current()) {
+  return tk_warp_tree(v, at, [](float a, float b) { return a + b; });
+}
+inline float tk_warp_max(TK_CTX, float v, tk_site at = tk_site::current()) {
+  return tk_warp_tree(v, at, [](float a, float b) { return a > b || a != a ? a : b; });
+}
+inline float tk_warp_min(TK_CTX, float v, tk_site at = tk_site::current()) {
+  return tk_warp_tree(v, at, [](float a, float b) { return a < b || a != a ? a : b; });
+}
 
 inline void tk_report_index(tk_status* status, tk_i64 index, tk_i64 limit) {
   if (std::atomic_ref<tk_u32>(status->met).exchange(1, std::memory_order_relaxed) == 0) {

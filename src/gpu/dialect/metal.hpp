@@ -22,7 +22,7 @@ using namespace metal;
 #define TK_DECLARE(i, type) type b##i [[buffer(i)]],
 #define TK_USE(i, type) b##i,
 #define TK_KERNEL(name, body, args, Params, Shared, mode, threads, ...)                           \
-  [[max_total_threads_per_threadgroup(threads)]] kernel void name(                                \
+  [[kernel, max_total_threads_per_threadgroup(threads)]] void name(                               \
       TK_EACH(TK_DECLARE, __VA_ARGS__) constant const tk::Params& p [[buffer(10)]],               \
       uint3 tid [[thread_position_in_threadgroup]], uint3 bid [[threadgroup_position_in_grid]],   \
       uint3 bdim [[threads_per_threadgroup]], uint3 gdim [[threadgroups_per_grid]],               \

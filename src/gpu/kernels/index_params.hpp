@@ -33,9 +33,9 @@ struct GatherNdParams {
 };
 static_assert(sizeof(GatherNdParams) == 24 + 48 + 16, "no padding");
 
-// y [outer, out_height, out_width, inner] from x with planes of `plane` elements. Tables: the tap k
-// of row h is at rows[h·row_taps + k], already multiplied by the row's stride, and likewise for
-// columns; a negative one says that the position is outside. Counted in vectors of V.
+// y [outer, out_height, out_width, inner] from x with planes of `plane` vectors. Tables: tap k of
+// row h is the row that starts at pixel rows[h·row_taps + k], and likewise for columns; a negative
+// one says that the position is outside. Counted in vectors of V elements, or in units.
 struct ResizeParams {
   tk_divisor inner, width, height;
   tk_i32 count, plane;

@@ -1,5 +1,7 @@
 // (x − mean) / sqrt(variance + epsilon) over n of [outer, n, inner], or without `center`
-// x / sqrt(mean(x²) + epsilon). The variance is that about the mean, in a pass of its own.
+// x / sqrt(mean(x²) + epsilon). Deviations are taken from a first mean, and corrected by their own
+// mean, which a float keeps where it lost digits of the first (Chan, Golub and LeVeque, "Algorithms
+// for Computing the Sample Variance", 1983, the corrected two-pass algorithm).
 #pragma once
 
 #include "gpu/kernels/rows.hpp"
@@ -29,21 +31,25 @@ TK_FN void norm_warp(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL T* y, TK_PARAM No
     TK_UNROLL for (int v = 0; v < V; ++v) mean += r[k].v[v];
   }
   mean = p.center ? tk_warp_sum(c, mean) / p.count : 0.0f;
-  float squares = 0.0f;
+  float squares = 0.0f, rest = 0.0f;
   TK_UNROLL for (int k = 0; k < K / V; ++k) {
     const int i = (k * 32 + int(c.lane)) * V;
     if (i < n) {
       TK_UNROLL for (int v = 0; v < V; ++v) {
         r[k].v[v] -= mean;
         squares += r[k].v[v] * r[k].v[v];
+        rest += r[k].v[v];
       }
     }
   }
-  const float scale = tk_norm_scale(tk_warp_sum(c, squares), p);
+  squares = tk_warp_sum(c, squares);
+  rest = p.center ? tk_warp_sum(c, rest) : 0.0f;
+  const float shift = rest / p.count;
+  const float scale = tk_norm_scale(squares - rest * shift, p);
   TK_UNROLL for (int k = 0; k < K / V; ++k) {
     const int i = (k * 32 + int(c.lane)) * V;
     if (i < n) {
-      TK_UNROLL for (int v = 0; v < V; ++v) r[k].v[v] *= scale;
+      TK_UNROLL for (int v = 0; v < V; ++v) r[k].v[v] = (r[k].v[v] - shift) * scale;
       tk_store_vec(y + base + i, r[k]);
     }
   }
@@ -69,40 +75,55 @@ TK_FN void norm_group(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL T* y, TK_PARAM N
     }
     mean = tk_sum_group(c, mean, s.v) / p.count;
   }
-  float squares = 0.0f;
+  float squares = 0.0f, rest = 0.0f;
   for (int i = first; i < n; i += step) {
     tk_vec<V> r;
     tk_load_vec(x + base + i, r);
-    TK_UNROLL for (int v = 0; v < V; ++v) squares += (r.v[v] - mean) * (r.v[v] - mean);
+    TK_UNROLL for (int v = 0; v < V; ++v) {
+      const float d = r.v[v] - mean;
+      squares += d * d;
+      rest += d;
+    }
   }
-  const float scale = tk_norm_scale(tk_sum_group(c, squares, s.v), p);
+  squares = tk_sum_group(c, squares, s.v);
+  rest = p.center ? tk_sum_group(c, rest, s.v) : 0.0f;
+  const float shift = rest / p.count;
+  const float scale = tk_norm_scale(squares - rest * shift, p);
   for (int i = first; i < n; i += step) {
     tk_vec<V> r;
     tk_load_vec(x + base + i, r);
-    TK_UNROLL for (int v = 0; v < V; ++v) r.v[v] = (r.v[v] - mean) * scale;
+    TK_UNROLL for (int v = 0; v < V; ++v) r.v[v] = (r.v[v] - mean - shift) * scale;
     tk_store_vec(y + base + i, r);
   }
 }
 
-// The mean and Σ (x − mean)² of this thread's column over the group's positions.
+// Of this thread's column over the group's positions: the mean as the sum of two floats, and
+// Σ (x − mean)².
+struct tk_moments {
+  float mean, shift, squares;
+};
 template <class T>
-TK_FN void tk_norm_moments(TK_CTX c, TK_GLOBAL const T* x, TK_LOCAL const tk_part& t, float count,
+TK_FN void tk_find_moments(TK_CTX c, TK_GLOBAL const T* x, TK_LOCAL const tk_part& t, float count,
                            TK_PARAM NormParams& p, TK_SHARED tk_group_floats& s,
-                           TK_LOCAL float& mean, TK_LOCAL float& squares) {
+                           TK_LOCAL tk_moments& m) {
   float sum = 0.0f;
-  mean = 0.0f;
+  m.mean = 0.0f;
   if (p.center) {
     for (int i = t.first + t.slice; i < t.end; i += t.slices) {
       sum += tk_load(x + t.base + i * p.split.inner);
     }
-    mean = tk_sum_slices(c, t, sum, s.v) / count;
+    m.mean = tk_sum_slices(c, t, sum, s.v) / count;
   }
-  sum = 0.0f;
+  float squares = 0.0f, rest = 0.0f;
   for (int i = t.first + t.slice; i < t.end; i += t.slices) {
-    const float d = tk_load(x + t.base + i * p.split.inner) - mean;
-    sum += d * d;
+    const float d = tk_load(x + t.base + i * p.split.inner) - m.mean;
+    squares += d * d;
+    rest += d;
   }
-  squares = tk_sum_slices(c, t, sum, s.v);
+  squares = tk_sum_slices(c, t, squares, s.v);
+  rest = p.center ? tk_sum_slices(c, t, rest, s.v) : 0.0f;
+  m.shift = rest / count;
+  m.squares = squares - rest * m.shift;
 }
 
 template <class T>
@@ -110,12 +131,12 @@ TK_FN void norm_columns(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL T* y, TK_PARAM
                         TK_SHARED tk_group_floats& s) {
   tk_part t;
   tk_find_part<1>(c, p.split, t);
-  float mean, squares;
-  tk_norm_moments(c, x, t, p.count, p, s, mean, squares);
-  const float scale = tk_norm_scale(squares, p);
+  tk_moments m;
+  tk_find_moments(c, x, t, p.count, p, s, m);
+  const float scale = tk_norm_scale(m.squares, p);
   for (int i = t.slice; i < t.end; i += t.slices) {
     const tk_i64 at = t.base + i * p.split.inner;
-    tk_store(y + at, (tk_load(x + at) - mean) * scale);
+    tk_store(y + at, (tk_load(x + at) - m.mean - m.shift) * scale);
   }
 }
 
@@ -126,12 +147,12 @@ TK_FN void norm_partial(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL float* moments
                         TK_PARAM NormParams& p, TK_SHARED tk_group_floats& s) {
   tk_part t;
   tk_find_part<1>(c, p.split, t);
-  float mean, squares;
-  tk_norm_moments(c, x, t, float(tk_imax(t.end - t.first, 1)), p, s, mean, squares);
+  tk_moments m;
+  tk_find_moments(c, x, t, float(tk_imax(t.end - t.first, 1)), p, s, m);
   if (t.slice == 0 && t.column < p.split.columns) {
     const tk_i64 at = (tk_i64(t.column) * p.segments + c.bid.y) * 2;
-    moments[at] = mean;
-    moments[at + 1] = squares;
+    moments[at] = m.mean + m.shift;
+    moments[at + 1] = m.squares;
   }
 }
 

@@ -18,6 +18,11 @@ TK_FN void tk_resize_find(int at, TK_LOCAL tk_resize_place& t, TK_PARAM ResizePa
   t.plane = tk_i64(tk_divmod(t.row, p.height)) * p.plane;
 }
 
+// The same channel of another pixel of the plane.
+TK_FN int tk_pixel(int pixel, TK_LOCAL const tk_resize_place& t, TK_PARAM ResizeParams& p) {
+  return pixel * int(p.inner.divisor) + t.inner;
+}
+
 // One tap an axis, of units T: nearest.
 template <class T>
 TK_FN void resize_nearest(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const tk_i32* at,
@@ -26,7 +31,7 @@ TK_FN void resize_nearest(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const tk_i32
   if (to >= p.count) return;
   tk_resize_place t;
   tk_resize_find(to, t, p);
-  y[to] = x[t.plane + at[t.row] + at[p.columns_at + t.column] + t.inner];
+  y[to] = x[t.plane + tk_pixel(at[t.row] + at[p.columns_at + t.column], t, p)];
 }
 
 // An infinity that a tap of weight 0 would read is not part of the result.
@@ -44,16 +49,16 @@ TK_FN void resize_linear(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const tk_i32*
   tk_resize_place t;
   tk_resize_find(to, t, p);
   const int row = t.row * 2, column = p.columns_at + t.column * 2;
-  TK_GLOBAL const T* from = x + (t.plane + t.inner) * V;
+
   const int top = at[row], low = at[row + 1], left = at[column], right = at[column + 1];
   tk_vec<V> a;
-  tk_load_vec(from + (top + left) * V, a);
+  tk_load_vec(x + (t.plane + tk_pixel(top + left, t, p)) * V, a);
   tk_vec<V> b;
-  tk_load_vec(from + (top + right) * V, b);
+  tk_load_vec(x + (t.plane + tk_pixel(top + right, t, p)) * V, b);
   tk_vec<V> d;
-  tk_load_vec(from + (low + left) * V, d);
+  tk_load_vec(x + (t.plane + tk_pixel(low + left, t, p)) * V, d);
   tk_vec<V> e;
-  tk_load_vec(from + (low + right) * V, e);
+  tk_load_vec(x + (t.plane + tk_pixel(low + right, t, p)) * V, e);
   const float wt = weights[row], wb = weights[row + 1];
   const float wl = weights[column], wr = weights[column + 1];
   tk_vec<V> r;
@@ -75,7 +80,7 @@ TK_FN void resize_taps(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const tk_i32* a
   tk_resize_place t;
   tk_resize_find(to, t, p);
   const int row = t.row * p.row_taps, column = p.columns_at + t.column * p.column_taps;
-  TK_GLOBAL const T* from = x + (t.plane + t.inner) * V;
+
   tk_vec<V> r;
   const bool outside = at[row] < 0 || at[column] < 0;
   tk_fill_vec(outside ? p.outside : 0.0f, r);
@@ -88,7 +93,7 @@ TK_FN void resize_taps(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const tk_i32* a
       const float down = weights[row + k];
       if (down == 0.0f) continue;
       tk_vec<V> one;
-      tk_load_vec(from + (at[row + k] + at[column + j]) * V, one);
+      tk_load_vec(x + (t.plane + tk_pixel(at[row + k] + at[column + j], t, p)) * V, one);
       TK_UNROLL for (int v = 0; v < V; ++v) sum.v[v] += down * one.v[v];
     }
     TK_UNROLL for (int v = 0; v < V; ++v) r.v[v] += across * sum.v[v];

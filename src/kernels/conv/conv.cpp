@@ -8,8 +8,8 @@
 
 namespace treadle::kernels {
 
-#define TREADLE_CONV(name, form)                                        \
-  const char* refuse_##name(const ConvDesc&, const ConvOptions&, bool); \
+#define TREADLE_CONV(name, form)                                  \
+  const char* refuse_##name(const ConvDesc&, const ConvOptions&); \
   std::unique_ptr<Conv> make_##name(const ConvDesc&, SharedConvWeights);
 #include "kernels/conv/candidates.inc"
 #undef TREADLE_CONV
@@ -38,21 +38,13 @@ std::int64_t product(std::initializer_list<std::int64_t> sizes) {
 
 const ConvCandidate& choose(const ConvDesc& desc, const ConvOptions& options) {
   for (const ConvCandidate& c : kCandidates) {
-    if (!c.refuse(desc, options, false)) return c;
+    if (!c.refuse(desc, options)) return c;
   }
   fail(ErrorKind::Internal, "no convolution algorithm accepts these sizes");
 }
 
 PackWeightsFn packer(WeightForm form) {
-  switch (form) {
-    case WeightForm::Depthwise:
-      return pack_depthwise;
-    case WeightForm::Winograd:
-      return pack_winograd;
-    case WeightForm::Dot:
-      break;
-  }
-  return pack_dot;
+  return form == WeightForm::Depthwise ? pack_depthwise : pack_dot;
 }
 
 }  // namespace
@@ -132,7 +124,7 @@ std::unique_ptr<Conv> make_conv(const ConvDesc& desc, SharedConvWeights weights,
         w.Cin, w.Cout, w.group, w.kD, w.kH, w.kW, desc.Cin, desc.Cout, desc.group, desc.kD, desc.kH,
         desc.kW);
   for (const ConvCandidate& c : kCandidates) {
-    if (c.form == w.form && !c.refuse(desc, options, true)) return c.make(desc, std::move(weights));
+    if (c.form == w.form && !c.refuse(desc, options)) return c.make(desc, std::move(weights));
   }
   fail(ErrorKind::Shape, "convolution: the packed weights cannot serve these strides or dilations");
 }
@@ -146,7 +138,7 @@ std::vector<ConvVerdict> explain_conv(const ConvDesc& desc, const ConvOptions& o
   check_conv(desc);
   std::vector<ConvVerdict> verdicts;
   for (const ConvCandidate& c : kCandidates) {
-    const char* reason = c.refuse(desc, options, false);
+    const char* reason = c.refuse(desc, options);
     verdicts.push_back({c.name, reason ? reason : ""});
     if (!reason) break;
   }

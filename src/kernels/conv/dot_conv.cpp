@@ -210,7 +210,7 @@ void pack_dot(PackedConvWeights& out, const ConvDesc& d, const float* weights,
   }
 }
 
-const char* refuse_pointwise(const ConvDesc& d, const ConvOptions&, bool) {
+const char* refuse_pointwise(const ConvDesc& d, const ConvOptions&) {
   if (d.taps() != 1) return "the kernel has more than one tap";
   if (d.group != 1) return "grouped";
   if (d.stride_d != 1 || d.stride_h != 1 || d.stride_w != 1) return "strided";
@@ -225,7 +225,7 @@ std::unique_ptr<Conv> make_pointwise(const ConvDesc& desc, SharedConvWeights wei
   return std::make_unique<PointwiseConv>(desc, std::move(weights));
 }
 
-const char* refuse_rows(const ConvDesc& d, const ConvOptions&, bool) {
+const char* refuse_rows(const ConvDesc& d, const ConvOptions&) {
   constexpr std::int64_t kMostChannels = 8;
   if (d.group != 1) return "grouped";
   if (d.kW == 1) return "the kernel is one column wide";
@@ -238,7 +238,7 @@ std::unique_ptr<Conv> make_rows(const ConvDesc& desc, SharedConvWeights weights)
   return std::make_unique<RowsConv>(desc, std::move(weights));
 }
 
-const char* refuse_indirect(const ConvDesc&, const ConvOptions&, bool) {
+const char* refuse_indirect(const ConvDesc&, const ConvOptions&) {
   return nullptr;
 }
 

@@ -6,25 +6,39 @@
 #include <memory>
 #include <new>
 
+#include "base/pages.hpp"
 #include "kernels/conv/conv.hpp"
 #include "kernels/gemm/dot.hpp"
 
 namespace treadle::kernels {
 
-// 64-byte aligned storage.
+// 64-byte aligned storage, uninitialised.
 class AlignedFloats {
  public:
   AlignedFloats() = default;
   explicit AlignedFloats(std::size_t size)
-      : data_(static_cast<float*>(::operator new (size * sizeof(float), std::align_val_t{64}))),
-        size_(size) {}
+      : data_(allocate(size * sizeof(float)), Free{size * sizeof(float)}), size_(size) {}
   float* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
 
  private:
   struct Free {
-    void operator()(float* p) const { ::operator delete (p, std::align_val_t{64}); }
+    Free() : bytes(0) {}
+    explicit Free(std::size_t n) : bytes(n) {}
+    std::size_t bytes;
+    void operator()(float* p) const {
+      if (bytes >= kMapFrom)
+        unmap_pages(p, bytes);
+      else
+        ::operator delete (p, std::align_val_t{64});
+    }
   };
+  static float* allocate(std::size_t bytes) {
+    if (bytes < kMapFrom) return static_cast<float*>(::operator new (bytes, std::align_val_t{64}));
+    void* p = map_pages(bytes);
+    if (p == nullptr) throw std::bad_alloc();
+    return static_cast<float*>(p);
+  }
   std::unique_ptr<float, Free> data_;
   std::size_t size_ = 0;
 };
@@ -32,14 +46,13 @@ class AlignedFloats {
 enum class WeightForm : std::uint8_t {
   Dot,        // per group: a packed matrix of taps x Cin/group rows (gemm/pack.hpp)
   Depthwise,  // [taps][Cout rounded up to whole registers]
-  Winograd,   // 36 packed matrices of Cin rows, then Cin zeros
 };
 
 struct PackedConvWeights {
   WeightForm form = WeightForm::Dot;
   const DotKernels* kernels = nullptr;
   std::int64_t Cin = 0, Cout = 0, group = 1, kD = 1, kH = 1, kW = 1;
-  std::size_t group_floats = 0;  // Dot: between groups; Winograd: between matrices
+  std::size_t group_floats = 0;  // Dot: between groups
   AlignedFloats data;
 };
 
@@ -56,12 +69,11 @@ class BoundConv : public Conv {
   const SharedConvWeights weights_;
 };
 
-// One line of candidates.inc. `refuse` returns why the algorithm will not do, or null; when `bound`
-// the weights have its form already and only what it cannot do counts.
+// One line of candidates.inc. `refuse` returns why the algorithm will not do, or null.
 struct ConvCandidate {
   const char* name;
   WeightForm form;
-  const char* (*refuse)(const ConvDesc& desc, const ConvOptions& options, bool bound);
+  const char* (*refuse)(const ConvDesc& desc, const ConvOptions& options);
   std::unique_ptr<Conv> (*make)(const ConvDesc& desc, SharedConvWeights weights);
 };
 
@@ -71,8 +83,6 @@ void pack_dot(PackedConvWeights& out, const ConvDesc& desc, const float* weights
               const WeightStrides& strides);
 void pack_depthwise(PackedConvWeights& out, const ConvDesc& desc, const float* weights,
                     const WeightStrides& strides);
-void pack_winograd(PackedConvWeights& out, const ConvDesc& desc, const float* weights,
-                   const WeightStrides& strides);
 
 // At least kMaxKRange zeros: the row that stands for what lies outside the input.
 const float* zero_row();

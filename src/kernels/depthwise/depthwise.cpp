@@ -246,7 +246,7 @@ void pack_depthwise(PackedConvWeights& out, const ConvDesc& d, const float* weig
   }
 }
 
-const char* refuse_depthwise(const ConvDesc& d, const ConvOptions&, bool) {
+const char* refuse_depthwise(const ConvDesc& d, const ConvOptions&) {
   if (d.group != d.Cin || d.Cin == 0) return "not one group per input channel";
   if (d.Cin == 1) return "a single input channel";
   return nullptr;

@@ -6,6 +6,48 @@
 
 namespace treadle::kernels {
 
+// r = G g
+template <typename V>
+inline __attribute__((always_inline)) void winograd_weights_6(const typename V::Reg (&g)[3],
+                                                              typename V::Reg (&r)[6]) {
+  using Reg = typename V::Reg;
+  const Reg third = V::set(1.0f / 3.0f);
+  const Reg s = V::add(g[0], g[2]);
+  r[0] = g[0];
+  r[1] = V::mul(V::add(s, g[1]), third);
+  r[2] = V::mul(V::sub(g[1], s), third);
+  const Reg two = V::set(2.0f), four = V::set(4.0f);
+  r[3] = V::mul(V::fma(four, g[0], V::fma(two, g[1], g[2])), V::set(-4.0f / 15.0f));
+  r[4] = V::mul(V::fma(four, g[2], V::sub(g[0], V::mul(two, g[1]))), V::set(1.0f / 15.0f));
+  r[5] = g[2];
+}
+
+template <typename V>
+void winograd_weights(const float* in, std::ptrdiff_t tap_stride, std::int64_t count, float* out,
+                      std::ptrdiff_t plane_stride) {
+  using Reg = typename V::Reg;
+  for (std::int64_t j = 0; j < count; j += V::kLanes) {
+    float half[18 * V::kLanes];
+#pragma GCC unroll 3
+    for (int x = 0; x < 3; ++x) {
+      Reg g[3], r[6];
+#pragma GCC unroll 3
+      for (int y = 0; y < 3; ++y) g[y] = V::load(in + (3 * y + x) * tap_stride + j);
+      winograd_weights_6<V>(g, r);
+#pragma GCC unroll 6
+      for (int y = 0; y < 6; ++y) V::store(half + (3 * y + x) * V::kLanes, r[y]);
+    }
+    for (int y = 0; y < 6; ++y) {
+      Reg g[3], r[6];
+#pragma GCC unroll 3
+      for (int x = 0; x < 3; ++x) g[x] = V::load(half + (3 * y + x) * V::kLanes);
+      winograd_weights_6<V>(g, r);
+#pragma GCC unroll 6
+      for (int x = 0; x < 6; ++x) V::store(out + (6 * y + x) * plane_stride + j, r[x]);
+    }
+  }
+}
+
 // r = B^T d
 template <typename V>
 inline __attribute__((always_inline)) void winograd_input_6(const typename V::Reg (&d)[6],

@@ -24,7 +24,13 @@ using WinogradInputFn = void (*)(const float* const* pixels, std::int64_t channe
 using WinogradOutputFn = void (*)(const float* in, std::ptrdiff_t plane_stride,
                                   std::int64_t channels, const DotTile& tile);
 
+// out[p * plane_stride + j] = (G g G^T)[p] where g[y][x] = in[(3 y + x) * tap_stride + j], for
+// j < count, a multiple of the kernel's lanes.
+using WinogradWeightsFn = void (*)(const float* in, std::ptrdiff_t tap_stride, std::int64_t count,
+                                   float* out, std::ptrdiff_t plane_stride);
+
 struct WinogradKernels {
+  WinogradWeightsFn weights = nullptr;
   WinogradInputFn input = nullptr;
   WinogradOutputFn output = nullptr;
 };

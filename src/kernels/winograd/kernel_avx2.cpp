@@ -4,7 +4,7 @@
 namespace treadle::kernels::avx2 {
 
 WinogradKernels winograd() {
-  return {winograd_input<Avx2>, winograd_output<Avx2>};
+  return {winograd_weights<Avx2>, winograd_input<Avx2>, winograd_output<Avx2>};
 }
 
 }  // namespace treadle::kernels::avx2

@@ -4,7 +4,7 @@
 namespace treadle::kernels::avx512 {
 
 WinogradKernels winograd() {
-  return {winograd_input<Avx512>, winograd_output<Avx512>};
+  return {winograd_weights<Avx512>, winograd_input<Avx512>, winograd_output<Avx512>};
 }
 
 }  // namespace treadle::kernels::avx512

@@ -4,7 +4,7 @@
 namespace treadle::kernels::generic {
 
 WinogradKernels winograd() {
-  return {winograd_input<Generic>, winograd_output<Generic>};
+  return {winograd_weights<Generic>, winograd_input<Generic>, winograd_output<Generic>};
 }
 
 }  // namespace treadle::kernels::generic

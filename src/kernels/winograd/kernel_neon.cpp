@@ -7,7 +7,7 @@
 namespace treadle::kernels::neon {
 
 WinogradKernels winograd() {
-  return {winograd_input<Neon>, winograd_output<Neon>};
+  return {winograd_weights<Neon>, winograd_input<Neon>, winograd_output<Neon>};
 }
 
 }  // namespace treadle::kernels::neon

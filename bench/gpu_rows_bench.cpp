@@ -1,0 +1,256 @@
+// Reductions, softmax, norms, gathers and resizes on a GPU, beside a plain copy's limit.
+//
+//   gpu_rows_bench [f32] [f16] [only=TEXT] [device=sim]
+// Times are of recordings replayed, for one run of the operator: medians of 9. GB/s counts what has
+// to be read and written once: below 50 MB most of it stays in the cache, as it does in a model.
+// Peers: ../shared/research/peers_gpu.md.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "gpu/cumulative_plan.hpp"
+#include "gpu/gather_plan.hpp"
+#include "gpu/norm_plan.hpp"
+#include "gpu/reduce_plan.hpp"
+#include "gpu/resize_plan.hpp"
+#include "gpu/softmax_plan.hpp"
+
+namespace treadle::gpu {
+namespace {
+
+using kernels::Split;
+// Enqueues one run from input to output.
+using Job = std::function<void(Queue&, DeviceAddress x, DeviceAddress y, DeviceAddress workspace)>;
+
+struct Row {
+  std::string name;
+  std::int64_t in, out;  // elements
+  std::size_t workspace = 0;
+  double peer_f32 = 0, peer_f16 = 0;  // microseconds; 0: not measured
+  Job job;
+};
+
+class Bench {
+ public:
+  explicit Bench(bool sim)
+      : device_(sim ? make_sim_device() : make_cuda_device()), queue_(device_->make_queue()) {}
+  Device& device() { return *device_; }
+
+  // Microseconds a run.
+  double time(const Row& row, std::int64_t element) {
+    const DeviceBufferPtr x = filled(row.in * element), y = filled(row.out * 8),
+                          workspace = filled(static_cast<std::int64_t>(row.workspace));
+    Queue& queue = dynamic_cast<Queue&>(*queue_);
+    const auto chain = [&](int count) {
+      queue.begin_recording();
+      for (int i = 0; i < count; ++i) {
+        row.job(queue, x->address(), y->address(), workspace->address());
+      }
+      return queue.end_recording();
+    };
+    const auto one = chain(1);
+    replay(*one, 1);
+    const double first = replay(*one, 1);
+    if (device_->kind() == "sim") return first;
+    const int count = static_cast<int>(std::clamp(2000.0 / first, 1.0, 50.0));
+    const auto many = chain(count);
+    const int rounds = static_cast<int>(std::clamp(4000.0 / replay(*many, 1), 1.0, 50.0));
+    std::vector<double> times;
+    for (int i = 0; i < 9; ++i) times.push_back(replay(*many, rounds) / (count * rounds));
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
+  }
+
+ private:
+  DeviceBufferPtr filled(std::int64_t bytes) {
+    const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 16));
+    DeviceBufferPtr buffer = device_->allocate(size, "bench");
+    std::vector<std::uint16_t> values((size + 1) / 2);
+    // 0.5 and the like in f32 as in f16.
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<std::uint16_t>(0x3800u + i * 2654435761u % 512);
+    }
+    queue_->upload(buffer->address(), values.data(), size);
+    queue_->sync();
+    return buffer;
+  }
+  double replay(const DeviceRecording& recording, int rounds) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < rounds; ++i) queue_->replay(recording);
+    queue_->sync();
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+        .count();
+  }
+
+  std::shared_ptr<Device> device_;
+  std::unique_ptr<DeviceQueue> queue_;
+};
+
+std::string text_of(const Split& s) {
+  return fmt::format("[{}, {}, {}]", s.outer, s.length, s.inner);
+}
+
+Row softmax(const Split& s, DType dtype, double f32 = 0, double f16 = 0) {
+  const SoftmaxPlan plan(s, dtype, false);
+  return {"softmax " + text_of(s),
+          s.elements(),
+          s.elements(),
+          0,
+          f32,
+          f16,
+          [plan](Queue& q, DeviceAddress x, DeviceAddress y, DeviceAddress) {
+            plan.run(q, x, y, "bench");
+          }};
+}
+
+Row norm(const Split& s, DType dtype, double f32 = 0, double f16 = 0) {
+  const NormPlan plan(s, dtype, true, 1e-5);
+  return {"norm " + text_of(s),
+          s.elements(),
+          s.elements(),
+          plan.workspace_bytes(),
+          f32,
+          f16,
+          [plan](Queue& q, DeviceAddress x, DeviceAddress y, DeviceAddress w) {
+            plan.run(q, x, y, w, "bench");
+          }};
+}
+
+Row reduce(ops::ReduceFn fn, const Split& s, DType dtype) {
+  const ReducePlan plan(fn, dtype, {s.outer, s.length, s.inner}, {1});
+  return {std::string(ops::name_of(fn)) + " " + text_of(s),
+          s.elements(),
+          s.outer * s.inner,
+          plan.workspace_bytes(),
+          0,
+          0,
+          [plan](Queue& q, DeviceAddress x, DeviceAddress y, DeviceAddress w) {
+            plan.run(q, x, y, w, "bench");
+          }};
+}
+
+Row arg_max(const Split& s, DType dtype) {
+  const ArgReducePlan plan(ops::ArgReduce(true, 1, false), dtype, {s.outer, s.length, s.inner});
+  return {"arg-max " + text_of(s),
+          s.elements(),
+          s.outer * s.inner,
+          0,
+          0,
+          0,
+          [plan](Queue& q, DeviceAddress x, DeviceAddress y, DeviceAddress) {
+            plan.run(q, x, y, "bench");
+          }};
+}
+
+Row cumulative(const Split& s, DType dtype) {
+  const CumulativePlan plan(ops::Cumulative(ops::CumulativeFn::Sum, 1), dtype,
+                            {s.outer, s.length, s.inner});
+  return {"cumulative sum " + text_of(s),
+          s.elements(),
+          s.elements(),
+          0,
+          0,
+          0,
+          [plan](Queue& q, DeviceAddress x, DeviceAddress y, DeviceAddress) {
+            plan.run(q, x, y, "bench");
+          }};
+}
+
+Row resize(Device& device, ops::ResizeMode mode, const Shape& from, const Shape& to, DType dtype) {
+  ops::Resize op;
+  op.mode = mode;
+  for (const std::int64_t d : to) op.sizes.push_back(d);
+  const ResizePlan plan(device, op, dtype, from, to);
+  const char* name = mode == ops::ResizeMode::Nearest  ? "nearest "
+                     : mode == ops::ResizeMode::Linear ? "linear "
+                                                       : "cubic ";
+  return {name + from.str() + "→" + to.str(),
+          from.elements(),
+          to.elements(),
+          plan.workspace_bytes(),
+          0,
+          0,
+          [plan](Queue& q, DeviceAddress x, DeviceAddress y, DeviceAddress w) {
+            plan.run(q, x, y, w, "bench");
+          }};
+}
+
+std::vector<Row> rows_of(Device& device, DType t) {
+  using ops::ReduceFn;
+  using ops::ResizeMode;
+  return {softmax({6144, 512, 1}, t, 6.28, 6.38),
+          softmax({197 * 12, 197, 1}, t),
+          softmax({65536, 1000, 1}, t),
+          softmax({1, 50257, 1}, t),
+          softmax({4096, 4096, 1}, t),
+          softmax({1, 21, 513 * 513}, t),
+          norm({512, 768, 1}, t, 3.99, 3.56),
+          norm({65536, 768, 1}, t),
+          norm({4096, 4096, 1}, t),
+          norm({32, 256 * 256, 1}, t),
+          norm({1, 256 * 256, 32}, t),
+          reduce(ReduceFn::Mean, {1, 49, 2048}, t),
+          reduce(ReduceFn::Mean, {32, 49, 2048}, t),
+          reduce(ReduceFn::Sum, {65536, 768, 1}, t),
+          reduce(ReduceFn::Sum, {1, 50'000'000, 1}, t),
+          reduce(ReduceFn::Max, {64, 1024, 768}, t),
+          reduce(ReduceFn::Sum, {1, 65536, 768}, t),
+          reduce(ReduceFn::LogSumExp, {65536, 768, 1}, t),
+          arg_max({1, 50257, 1}, t),
+          arg_max({513 * 513, 21, 1}, t),
+          cumulative({1024, 4096, 1}, t),
+          cumulative({64, 1024, 768}, t),
+          resize(device, ResizeMode::Linear, {1, 16, 160, 160}, {1, 16, 320, 320}, t),
+          resize(device, ResizeMode::Linear, {1, 160, 160, 16}, {1, 320, 320, 16}, t),
+          resize(device, ResizeMode::Linear, {32, 64, 64, 64}, {32, 128, 128, 64}, t),
+          resize(device, ResizeMode::Cubic, {32, 64, 64, 64}, {32, 128, 128, 64}, t),
+          resize(device, ResizeMode::Nearest, {32, 64, 64, 64}, {32, 128, 128, 64}, t)};
+}
+
+int run(const std::vector<std::string_view>& arguments) {
+  std::vector<DType> types;
+  std::string only;
+  bool sim = false;
+  for (const std::string_view a : arguments) {
+    if (a == "f32") types.push_back(DType::F32);
+    if (a == "f16") types.push_back(DType::F16);
+    if (a.starts_with("only=")) only = a.substr(5);
+    if (a == "device=sim") sim = true;
+  }
+  if (types.empty()) types = {DType::F32, DType::F16};
+  Bench bench(sim);
+  fmt::print("{}\n\n| run | dtype | us | GB/s | peer us | ratio |\n|---|---|---|---|---|---|\n",
+             bench.device().name());
+  for (const DType t : types) {
+    for (const Row& row : rows_of(bench.device(), t)) {
+      if (row.name.find(only) == std::string::npos) continue;
+      const auto element = static_cast<std::int64_t>(size_of(t));
+      const double us = bench.time(row, element);
+      const double bytes = static_cast<double>((row.in + row.out) * element);
+      const double peer = t == DType::F32 ? row.peer_f32 : row.peer_f16;
+      const std::string beside =
+          peer == 0 ? "|  |  " : fmt::format("| {:.2f} | {:.2f} ", peer, us / peer);
+      fmt::print("| {} | {} | {:.2f} | {:.0f} {}|\n", row.name, name_of(t), us, bytes / us * 1e-3,
+                 beside);
+      std::fflush(stdout);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace treadle::gpu
+
+int main(int argc, char** argv) {
+  try {
+    return treadle::gpu::run({argv + 1, argv + argc});
+  } catch (const treadle::Error& e) {
+    fmt::print(stderr, "gpu_rows_bench: {}\n", e.what());
+    return 1;
+  }
+}

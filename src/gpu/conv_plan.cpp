@@ -1,0 +1,317 @@
+#include "gpu/conv_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/half.hpp"
+#include "base/shape.hpp"
+
+namespace treadle::gpu {
+
+namespace {
+
+using kernels::ConvDesc;
+using Form = ConvPlan::Form;
+using Method = ConvPlan::Method;
+
+constexpr Tile kFourTiles[] = {
+    {"128x128", 128, 128, 8, 256, 2, 0.70}, {"128x64", 128, 64, 8, 128, 3, 0.65},
+    {"64x64", 64, 64, 16, 128, 4, 0.55},    {"64x64w", 64, 64, 16, 256, 4, 0.45},
+    {"32x64", 32, 64, 16, 128, 6, 0.45},    {"32x32", 32, 32, 32, 64, 8, 0.40},
+    {"128x32", 128, 32, 16, 128, 4, 0.55},  {"128x16", 128, 16, 16, 128, 5, 0.40},
+};
+constexpr Tile kAnyTiles[] = {
+    {"128x64", 128, 64, 8, 128, 3, 0.40},
+    {"64x64", 64, 64, 16, 128, 4, 0.35},
+    {"32x32", 32, 32, 32, 64, 8, 0.25},
+    {"128x32", 128, 32, 16, 128, 4, 0.35},
+};
+
+constexpr std::int64_t kLeastTiledOutputs = 8;  // a group
+constexpr double kIndexLimit = 2147483648.0;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// Axes along which the kernel does nothing but go from pixel to pixel become one.
+ConvDesc merged(ConvDesc d) {
+  if (d.kD == 1 && d.stride_d == 1 && d.pad_front == 0 && d.D_out == d.D) {
+    d.N *= d.D;
+    d.D = d.D_out = 1;
+    d.dilation_d = 1;
+  }
+  if (d.D == 1 && d.D_out == 1 && d.kD == 1 && d.kH == 1 && d.kW == 1 && d.stride_h == 1 &&
+      d.stride_w == 1 && d.pad_top == 0 && d.pad_left == 0 && d.H_out == d.H && d.W_out == d.W) {
+    d.W = d.W_out = d.N * d.H * d.W;
+    d.N = d.H = d.H_out = 1;
+  }
+  return d;
+}
+
+void check_sizes(const ConvDesc& d) {
+  for (const std::int64_t size : {d.N,
+                                  d.D,
+                                  d.H,
+                                  d.W,
+                                  d.Cin,
+                                  d.Cout,
+                                  d.kD,
+                                  d.kH,
+                                  d.kW,
+                                  d.stride_d,
+                                  d.stride_h,
+                                  d.stride_w,
+                                  d.dilation_d,
+                                  d.dilation_h,
+                                  d.dilation_w,
+                                  std::abs(d.pad_front),
+                                  std::abs(d.pad_top),
+                                  std::abs(d.pad_left),
+                                  d.D_out,
+                                  d.H_out,
+                                  d.W_out}) {
+    check(size < (std::int64_t{1} << 30), ErrorKind::Unsupported,
+          "convolution on a device: a size of {}, expected less than 2^30", size);
+  }
+  const auto reach = [](std::int64_t out, std::int64_t stride, std::int64_t kernel,
+                        std::int64_t dilation) {
+    return static_cast<double>(out) * static_cast<double>(stride) +
+           static_cast<double>(kernel) * static_cast<double>(dilation);
+  };
+  const double most = std::max({reach(d.D_out, d.stride_d, d.kD, d.dilation_d),
+                                reach(d.H_out, d.stride_h, d.kH, d.dilation_h),
+                                reach(d.W_out + 4, d.stride_w, d.kW, d.dilation_w)});
+  check(most < kIndexLimit / 2, ErrorKind::Unsupported,
+        "convolution on a device: windows reach {} positions, expected less than 2^30", most);
+  check(d.Cin > 0 && d.Cout > 0 && d.taps() > 0, ErrorKind::Unsupported,
+        "convolution on a device: {} input channels, {} output channels, {} taps", d.Cin, d.Cout,
+        d.taps());
+}
+
+bool is_depthwise(const ConvDesc& d) {
+  return d.cin_per_group() == 1 && d.D == 1 && d.D_out == 1 && d.kD == 1;
+}
+
+// Rows of padded K may reach 40 rows below the kernel.
+bool tiles_can_index(const ConvDesc& d) {
+  const double row = static_cast<double>(d.W) * static_cast<double>(d.Cin);
+  const double image = row * static_cast<double>(d.H);
+  const double window = row * static_cast<double>(d.dilation_h) * static_cast<double>(d.kH + 40);
+  const double pixels =
+      static_cast<double>(d.N) * static_cast<double>(d.H_out) * static_cast<double>(d.W_out);
+  const double k = static_cast<double>(d.taps()) * static_cast<double>(d.cin_per_group());
+  return std::max({image, window, k + 64, pixels + 256}) < kIndexLimit &&
+         row * static_cast<double>(d.stride_w + d.kW + std::abs(d.pad_left)) < kIndexLimit;
+}
+bool is_tiled(const ConvDesc& d) {
+  return d.D == 1 && d.D_out == 1 && d.kD == 1 && d.group < 2048 && tiles_can_index(d);
+}
+bool has_fours(const ConvDesc& d) {
+  return d.cin_per_group() % 4 == 0 && d.Cin % 4 == 0 && d.kH <= 24 && d.kW <= 32;
+}
+
+KernelId kernel_of(std::string_view stem, DType type) {
+  return kernel_named(std::string(stem) + "_" + std::string(name_of(type)));
+}
+
+ProductShape product_of(const ConvDesc& d) {
+  return {d.N * d.H_out * d.W_out, d.cout_per_group(), d.taps() * d.cin_per_group(), d.group};
+}
+
+// The kernel for squares that a depthwise convolution can use, or kCount.
+Method depthwise_square(const ConvDesc& d, DType type, int pixels) {
+  const int vector = type == DType::F32 ? 4 : 8;
+  const bool fits = d.Cout == d.Cin && d.Cin % vector == 0 && d.kH == d.kW &&
+                    d.stride_h == d.stride_w && d.dilation_h == 1 && d.dilation_w == 1;
+  Method m{Form::Depthwise, KernelId::kCount, vector, pixels, {}};
+  if (fits) {
+    m.kernel = kernel_of(
+        fmt::format("depthwise_{}x{}s{}_v{}o{}", d.kH, d.kW, d.stride_h, vector, pixels), type);
+  }
+  return m;
+}
+Method depthwise_any(const ConvDesc& d, DType type) {
+  Method m{Form::Depthwise, KernelId::kCount, 1, 4, {}};
+  for (const int vector : {8, 4}) {
+    if (d.Cout != d.Cin || d.Cin % vector != 0 || m.vector > 1) continue;
+    if (kernel_of(fmt::format("depthwise_any_v{}", vector), type) != KernelId::kCount) {
+      m.vector = vector;
+    }
+  }
+  m.kernel = kernel_of(fmt::format("depthwise_any_v{}", m.vector), type);
+  return m;
+}
+
+// More pixels a thread read less; fewer make more threads.
+int depthwise_pixels(const ConvDesc& d, int vector) {
+  for (const int pixels : {4, 2}) {
+    const std::int64_t threads = d.N * d.H_out * divide_up(d.W_out, pixels) * (d.Cin / vector);
+    if (threads >= 132 * 512) return pixels;
+  }
+  return 1;
+}
+
+std::string depthwise_name(const ConvDesc& d, const Method& m, bool square) {
+  if (!square) return "depthwise_any";
+  return fmt::format("depthwise_{}x{}s{}_o{}", d.kH, d.kW, d.stride_h, m.pixels);
+}
+
+struct Named {
+  std::string name;
+  Method method;
+};
+
+Named tiled_method(const ConvDesc& d, DType type, const TileChoice& choice, Form form) {
+  const std::string prefix = form == Form::Fours ? "gemm_" : "gemm_any_";
+  Named r{tile_variant(prefix, choice), {form, KernelId::kCount, 1, 1, choice}};
+  r.method.kernel = kernel_of("conv_" + prefix + choice.tile->name, type);
+  if (d.group * choice.splits > 65535) r.method.kernel = KernelId::kCount;
+  return r;
+}
+
+std::vector<Named> all_variants(const ConvDesc& d, DType type) {
+  std::vector<Named> all;
+  const auto add = [&](std::string name, const Method& m) {
+    if (m.kernel != KernelId::kCount) all.push_back({std::move(name), m});
+  };
+  if (is_depthwise(d)) {
+    for (const int pixels : {1, 2, 4}) {
+      const Method m = depthwise_square(d, type, pixels);
+      add(depthwise_name(d, m, true), m);
+    }
+    const Method m = depthwise_any(d, type);
+    add(depthwise_name(d, m, false), m);
+  }
+  const std::int64_t k = d.taps() * d.cin_per_group();
+  if (is_tiled(d)) {
+    for (const Tile& tile : kFourTiles) {
+      if (!has_fours(d)) break;
+      const Named n = tiled_method(d, type, split_evenly(tile, k, 1), Form::Fours);
+      add(n.name, n.method);
+    }
+    for (const Tile& tile : kAnyTiles) {
+      const Named n = tiled_method(d, type, split_evenly(tile, k, 1), Form::Any);
+      add(n.name, n.method);
+    }
+  }
+  add("direct", {Form::Direct, kernel_of("conv_direct", type), 1, 1, {}});
+  return all;
+}
+
+Named chosen(const ConvDesc& d, DType type) {
+  if (is_depthwise(d)) {
+    for (int pixels = depthwise_pixels(d, type == DType::F32 ? 4 : 8); pixels > 0; pixels /= 2) {
+      const Method square = depthwise_square(d, type, pixels);
+      if (square.kernel != KernelId::kCount) return {depthwise_name(d, square, true), square};
+    }
+    const Method any = depthwise_any(d, type);
+    return {depthwise_name(d, any, false), any};
+  }
+  if (is_tiled(d) && (d.group == 1 || d.cout_per_group() >= kLeastTiledOutputs)) {
+    const bool fours = has_fours(d);
+    const TileChoice tile = fours ? choose_tile(kFourTiles, product_of(d), true)
+                                  : choose_tile(kAnyTiles, product_of(d), true);
+    const Named n = tiled_method(d, type, tile, fours ? Form::Fours : Form::Any);
+    if (n.method.kernel != KernelId::kCount) return n;
+  }
+  return {"direct", {Form::Direct, kernel_of("conv_direct", type), 1, 1, {}}};
+}
+
+Named wanted(const ConvDesc& d, DType type, std::string_view variant) {
+  for (Named& n : all_variants(d, type)) {
+    if (n.name == variant) return std::move(n);
+    if (n.method.form != Form::Fours && n.method.form != Form::Any) continue;
+    const std::string prefix = n.method.form == Form::Fours ? "gemm_" : "gemm_any_";
+    const TileChoice choice =
+        find_tile({n.method.tile.tile, 1}, prefix, variant, d.taps() * d.cin_per_group());
+    if (choice.tile != nullptr) return tiled_method(d, type, choice, n.method.form);
+  }
+  fail(ErrorKind::Unsupported, "this convolution of {} has no variant '{}'", name_of(type),
+       variant);
+}
+
+void put(std::byte* to, std::int64_t index, float value, DType type) {
+  if (type == DType::F32) {
+    std::memcpy(to + index * 4, &value, 4);
+  } else {
+    const std::uint16_t bits = type == DType::F16 ? f32_to_f16(value) : f32_to_bf16(value);
+    std::memcpy(to + index * 2, &bits, 2);
+  }
+}
+
+std::int64_t padded_k(const ConvDesc& d) {
+  return divide_up(d.taps() * d.cin_per_group(), 32) * 32;
+}
+std::int64_t padded_n(const ConvDesc& d) {
+  return divide_up(d.cout_per_group(), 4) * 4;
+}
+
+}  // namespace
+
+ConvPlan::ConvPlan(const ConvDesc& desc, DType type, const EpilogueDesc& epilogue,
+                   std::string_view variant)
+    : type_(type), epilogue_(epilogue) {
+  check(type == DType::F32 || type == DType::F16 || type == DType::BF16, ErrorKind::Unsupported,
+        "convolution on a device: dtype {}, expected f32, f16 or bf16", name_of(type));
+  kernels::check_conv(desc);
+  desc_ = merged(desc);
+  check_sizes(desc_);
+  check_epilogue(epilogue, desc.Cout);
+  Named n = variant.empty() ? chosen(desc_, type) : wanted(desc_, type, variant);
+  name_ = std::move(n.name);
+  method_ = n.method;
+}
+
+std::size_t ConvPlan::weight_bytes() const {
+  const std::int64_t count =
+      weight_layout() == WeightLayout::Taps
+          ? checked_mul(desc_.taps() * desc_.cin_per_group(), desc_.Cout)
+          : checked_mul(checked_mul(padded_k(desc_), padded_n(desc_)), desc_.group);
+  return static_cast<std::size_t>(count) * size_of(type_);
+}
+
+std::vector<std::byte> ConvPlan::pack(const float* weights, const kernels::WeightStrides& s) const {
+  const ConvDesc& d = desc_;
+  const bool tiles = weight_layout() == WeightLayout::Tiles;
+  const std::int64_t inputs = d.cin_per_group(), outputs = d.cout_per_group();
+  const std::int64_t row = tiles ? padded_n(d) : d.Cout;
+  const std::int64_t group = tiles ? padded_k(d) * row : outputs;
+  std::vector<std::byte> packed(weight_bytes());
+  for (std::int64_t g = 0; g < d.group; ++g) {
+    std::int64_t k = 0;
+    for (std::int64_t z = 0; z < d.kD; ++z) {
+      for (std::int64_t r = 0; r < d.kH; ++r) {
+        for (std::int64_t q = 0; q < d.kW; ++q) {
+          for (std::int64_t i = 0; i < inputs; ++i, ++k) {
+            const float* from = weights + g * outputs * s.o + i * s.i + z * s.d + r * s.h + q * s.w;
+            for (std::int64_t o = 0; o < outputs; ++o) {
+              put(packed.data(), g * group + k * row + o, from[o * s.o], type_);
+            }
+          }
+        }
+      }
+    }
+  }
+  return packed;
+}
+
+std::size_t ConvPlan::workspace_bytes() const {
+  if (method_.tile.splits <= 1) return 0;
+  const std::int64_t pixels = checked_mul(desc_.N * desc_.H_out, desc_.W_out);
+  return static_cast<std::size_t>(
+      checked_mul(checked_mul(pixels, desc_.Cout), method_.tile.splits * std::int64_t{4}));
+}
+
+std::vector<std::string> conv_variants(const ConvDesc& desc, DType type) {
+  kernels::check_conv(desc);
+  const ConvDesc d = merged(desc);
+  check_sizes(d);
+  std::vector<std::string> names;
+  for (Named& n : all_variants(d, type)) names.push_back(std::move(n.name));
+  return names;
+}
+
+}  // namespace treadle::gpu

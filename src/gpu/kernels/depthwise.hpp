@@ -1,0 +1,112 @@
+// Depthwise convolution over channels-last tensors: weights [kH, kW, O], O the channels of the
+// output. A thread computes V neighbouring channels of OWN neighbouring pixels of a row.
+#pragma once
+
+#include "gpu/dialect/dialect.hpp"
+#include "gpu/kernels/conv_epilogue.hpp"
+
+namespace tk {
+
+struct tk_depthwise_part {
+  int channel, column, row;  // column: the first of OWN
+  int top, left;             // of its window
+  tk_i64 image;              // rows of x before it
+};
+template <int V, int OWN>
+TK_FN void tk_find_depthwise(TK_PARAM DepthwiseParams& p, int thread, TK_LOCAL tk_depthwise_part& t,
+                             TK_LOCAL tk_place& place) {
+  t.channel = thread;
+  t.column = tk_divmod(t.channel, p.channels);
+  t.row = tk_divmod(t.column, p.columns);
+  const int image = tk_divmod(t.row, p.rows);
+  t.channel *= V;
+  t.column *= OWN;
+  t.top = t.row * p.window.sH - p.window.pT;
+  t.left = t.column * p.window.sW - p.window.pL;
+  t.image = tk_i64(image) * p.window.H;
+  place.base = (tk_i64(image) * int(p.rows.divisor) + t.row) * p.oW;
+  place.row = t.column;
+  place.row_gap = 0;
+  place.height = p.oW;
+  place.column = t.channel;
+  place.column_gap = 0;
+  place.width = p.weights;
+}
+
+// Kernels of K x K without dilation, stride S, multiplier 1: every pixel of x that a thread needs
+// is read once.
+template <class T, int V, int K, int S, int OWN>
+TK_FN void depthwise_square(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
+                            TK_GLOBAL const float* bias, TK_GLOBAL const float* slope,
+                            TK_GLOBAL const T* residual, TK_GLOBAL T* y,
+                            TK_PARAM DepthwiseParams& p, TK_SHARED tk_no_shared&) {
+  const int thread = int(c.bid.x * c.bdim.x + c.tid.x);
+  if (thread >= p.threads) return;
+  tk_depthwise_part t;
+  tk_place place;
+  tk_find_depthwise<V, OWN>(p, thread, t, place);
+  tk_results<OWN, 1, V> sum;
+  tk_clear(sum);
+  TK_UNROLL for (int r = 0; r < K; ++r) {
+    if (t.top + r >= 0 && t.top + r < p.window.H) {
+      TK_GLOBAL const T* from =
+          x + (((t.image + t.top + r) * p.window.W + t.left) * p.window.pixel + t.channel);
+      tk_vec<V> in[(OWN - 1) * S + K], weight[K];
+      TK_UNROLL for (int i = 0; i < (OWN - 1) * S + K; ++i) {
+        tk_fill_vec(0.0f, in[i]);
+        if (t.left + i >= 0 && t.left + i < p.window.W) {
+          tk_load_vec(from + i * p.window.pixel, in[i]);
+        }
+      }
+      TK_UNROLL for (int s = 0; s < K; ++s) {
+        tk_load_vec(w + ((r * K + s) * p.weights + t.channel), weight[s]);
+      }
+      TK_UNROLL for (int s = 0; s < K; ++s) {
+        TK_UNROLL for (int o = 0; o < OWN; ++o) {
+          TK_UNROLL for (int v = 0; v < V; ++v) {
+            sum.v[o][v] = tk_fma(in[o * S + s].v[v], weight[s].v[v], sum.v[o][v]);
+          }
+        }
+      }
+    }
+  }
+  tk_finish_all<OWN>(p.epilogue, place, bias, slope, residual, y, sum);
+}
+
+// Any kernel. V > 1 asks for multiplier 1.
+template <class T, int V, int OWN>
+TK_FN void depthwise_any(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
+                         TK_GLOBAL const float* bias, TK_GLOBAL const float* slope,
+                         TK_GLOBAL const T* residual, TK_GLOBAL T* y, TK_PARAM DepthwiseParams& p,
+                         TK_SHARED tk_no_shared&) {
+  const int thread = int(c.bid.x * c.bdim.x + c.tid.x);
+  if (thread >= p.threads) return;
+  tk_depthwise_part t;
+  tk_place place;
+  tk_find_depthwise<V, OWN>(p, thread, t, place);
+  const int source = V > 1 ? t.channel : tk_div(t.channel, p.multiplier);
+  tk_results<OWN, 1, V> sum;
+  tk_clear(sum);
+  for (int r = 0; r < p.window.kH; ++r) {
+    const int h = t.top + r * p.window.dH;
+    if (h < 0 || h >= p.window.H) continue;
+    const tk_i64 row = (t.image + h) * p.window.W;
+    for (int s = 0; s < p.window.kW; ++s) {
+      tk_vec<V> weight;
+      tk_load_vec(w + (tk_i64(r * p.window.kW + s) * p.weights + t.channel), weight);
+      TK_UNROLL for (int o = 0; o < OWN; ++o) {
+        const int column = t.left + o * p.window.sW + s * p.window.dW;
+        if (column >= 0 && column < p.window.W) {
+          tk_vec<V> in;
+          tk_load_vec(x + ((row + column) * p.window.pixel + source), in);
+          TK_UNROLL for (int v = 0; v < V; ++v) {
+            sum.v[o][v] = tk_fma(in.v[v], weight.v[v], sum.v[o][v]);
+          }
+        }
+      }
+    }
+  }
+  tk_finish_all<OWN>(p.epilogue, place, bias, slope, residual, y, sum);
+}
+
+}  // namespace tk

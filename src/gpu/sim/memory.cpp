@@ -1,0 +1,196 @@
+#include "gpu/sim/memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "base/error.hpp"
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace treadle::gpu::sim {
+
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kLarge = std::size_t{64} << 20;  // filling more could take all there is
+constexpr int kFresh = 0xff;          // a NaN as f32, f16, bf16 and f64; −1 as an integer
+constexpr std::size_t kWatched = 64;  // bytes before a buffer, where they are not a guard page
+
+std::size_t page_bytes() {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+std::size_t round_up(std::size_t value, std::size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// What the kernel could hand out without swapping.
+std::size_t free_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  for (std::size_t kibibytes = 0; file >> name >> kibibytes;) {
+    if (name == "MemAvailable:") return kibibytes * 1024;
+    std::getline(file, unit);
+  }
+  const long pages = sysconf(_SC_AVPHYS_PAGES);
+  return pages < 0 ? 0 : static_cast<std::size_t>(pages) * page_bytes();
+}
+
+bool all_fresh(const char* begin, const char* end) {
+  return std::all_of(begin, end, [](char c) { return static_cast<unsigned char>(c) == kFresh; });
+}
+
+[[noreturn]] void fail_memory(std::string_view what, std::size_t bytes) {
+  fail(ErrorKind::Memory, "sim: no memory for {}: {} bytes asked for, {} free", what, bytes,
+       free_bytes());
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+
+// A heap block of exactly the bytes asked for; the host may not touch it while it is poisoned.
+char* map_block(std::size_t bytes, char*& mapping, std::size_t& mapped) {
+  void* data = nullptr;
+  if (posix_memalign(&data, kAlignment, bytes) != 0) return nullptr;
+  mapping = static_cast<char*>(data);
+  mapped = bytes;
+  return mapping;
+}
+void unmap_block(char* mapping, std::size_t mapped) {
+  __asan_unpoison_memory_region(mapping, mapped);
+  std::free(mapping);
+}
+void set_access(char* mapping, std::size_t mapped, bool allowed) {
+  if (allowed) {
+    __asan_unpoison_memory_region(mapping, mapped);
+  } else {
+    __asan_poison_memory_region(mapping, mapped);
+  }
+}
+bool ends_untouched(const char*, std::size_t, const char*, std::size_t) {
+  return true;
+}
+
+#else
+
+// Pages between two guard pages; the data ends where the last guard page starts, or up to 255 bytes
+// before it.
+char* map_block(std::size_t bytes, char*& mapping, std::size_t& mapped) {
+  const std::size_t page = page_bytes();
+  const std::size_t body = round_up(bytes, page);
+  void* p = mmap(nullptr, body + 2 * page, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  mapping = static_cast<char*>(p);
+  mapped = body + 2 * page;
+  mprotect(mapping, page, PROT_NONE);
+  mprotect(mapping + page + body, page, PROT_NONE);
+  char* data = mapping + page + body - round_up(bytes, kAlignment);
+  const char* begin = mapping + page;
+  char* watched = data - std::min<std::size_t>(kWatched, static_cast<std::size_t>(data - begin));
+  std::memset(watched, kFresh, static_cast<std::size_t>(mapping + page + body - watched));
+  return data;
+}
+void unmap_block(char* mapping, std::size_t mapped) {
+  munmap(mapping, mapped);
+}
+void set_access(char* mapping, std::size_t mapped, bool allowed) {
+  const std::size_t page = page_bytes();
+  mprotect(mapping + page, mapped - 2 * page, allowed ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+bool ends_untouched(const char* mapping, std::size_t mapped, const char* data, std::size_t bytes) {
+  const char* begin = mapping + page_bytes();
+  const std::size_t before = std::min(kWatched, static_cast<std::size_t>(data - begin));
+  return all_fresh(data - before, data) && all_fresh(data + bytes, mapping + mapped - page_bytes());
+}
+
+#endif
+
+}  // namespace
+
+class Memory::Buffer final : public DeviceBuffer {
+ public:
+  Buffer(DeviceAddress address, std::size_t bytes, std::shared_ptr<Memory> memory)
+      : DeviceBuffer(address, bytes), memory_(std::move(memory)) {}
+  ~Buffer() override { memory_->release(address_); }
+
+ private:
+  std::shared_ptr<Memory> memory_;
+};
+
+DeviceBufferPtr Memory::allocate(std::size_t bytes, std::string_view what) {
+  const std::size_t size = std::max<std::size_t>(bytes, 1);
+  if (size > kLarge && size > free_bytes()) fail_memory(what, bytes);
+  Block block{bytes, std::string(what)};
+  char* data = map_block(size, block.mapping, block.mapped);
+  if (data == nullptr) fail_memory(what, bytes);
+  std::memset(data, kFresh, size);
+  const auto address = reinterpret_cast<DeviceAddress>(data);
+  {
+    const std::lock_guard lock(mutex_);
+    if (opened_ == 0) set_access(block.mapping, block.mapped, false);
+    blocks_.emplace(address, std::move(block));
+    in_use_ += bytes;
+    peak_ = std::max(peak_, in_use_);
+  }
+  return std::make_shared<Buffer>(address, bytes, shared_from_this());
+}
+
+void Memory::release(DeviceAddress address) {
+  const std::lock_guard lock(mutex_);
+  const auto it = blocks_.find(address);
+  unmap_block(it->second.mapping, it->second.mapped);
+  in_use_ -= it->second.bytes;
+  blocks_.erase(it);
+}
+
+std::size_t Memory::bytes_in_use() const {
+  const std::lock_guard lock(mutex_);
+  return in_use_;
+}
+
+std::size_t Memory::peak_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return peak_;
+}
+
+void Memory::open() {
+  const std::lock_guard lock(mutex_);
+  if (opened_++ > 0) return;
+  for (const auto& [address, block] : blocks_) set_access(block.mapping, block.mapped, true);
+}
+
+void Memory::close() {
+  const std::lock_guard lock(mutex_);
+  if (--opened_ > 0) return;
+  for (const auto& [address, block] : blocks_) set_access(block.mapping, block.mapped, false);
+}
+
+void Memory::check_range(DeviceAddress address, std::size_t bytes, std::string_view what) const {
+  const std::lock_guard lock(mutex_);
+  auto it = blocks_.upper_bound(address);
+  check(it != blocks_.begin(), ErrorKind::Device, "sim: {} uses an address in no buffer", what);
+  --it;
+  const std::size_t offset = address - it->first, size = it->second.bytes;
+  check(offset <= size && bytes <= size - offset, ErrorKind::Device,
+        "sim: {} uses bytes {} to {} after the start of the buffer of {}, which has {}", what,
+        offset, offset + bytes, it->second.what, size);
+}
+
+void Memory::check_ends() const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [address, block] : blocks_) {
+    const char* data = reinterpret_cast<const char*>(address);
+    check(ends_untouched(block.mapping, block.mapped, data, block.bytes), ErrorKind::Device,
+          "sim: a kernel wrote beside the buffer of {}, which has {} bytes", block.what,
+          block.bytes);
+  }
+}
+
+}  // namespace treadle::gpu::sim
