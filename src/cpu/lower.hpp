@@ -13,7 +13,7 @@ namespace treadle::cpu {
 struct DeviceTranslation {
   KernelPtr kernel;  // null: the device does not take the node
   int inplace = -1;  // see Step::inplace
-  std::string why_not;
+  std::string why_not = {};
 };
 
 // A device that takes those nodes for which it has kernels.
