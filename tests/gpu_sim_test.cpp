@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "base/error.hpp"
 #include "gpu/kernels/copy_params.hpp"
@@ -265,6 +266,25 @@ TEST(GpuSimDevice, CommandsRunAtSyncOnly) {
   EXPECT_EQ(c.bytes_to_device, 400);
   EXPECT_EQ(c.bytes_to_host, 400);
   EXPECT_EQ(c.syncs, 1);
+}
+
+TEST(GpuSimDevice, ThreadsShareTheGroups) {
+  for (const int threads : {1, 3}) {
+    for (const std::uint32_t seed : {0u, 5u}) {
+      const auto device = make_sim_device({seed, threads});
+      const auto queue = device->make_queue();
+      auto& q = dynamic_cast<Queue&>(*queue);
+      constexpr int kCount = 1024 * 100 + 1;
+      const auto a = device->allocate(kCount * 4, "a"), b = device->allocate(kCount * 4, "b");
+      std::vector<float> in(kCount), out(kCount);
+      std::iota(in.begin(), in.end(), 1.0f);
+      q.upload(a->address(), in.data(), kCount * 4);
+      launch_copy(q, a->address(), b->address(), kCount);
+      q.download(out.data(), b->address(), kCount * 4);
+      q.sync();
+      EXPECT_EQ(out, in);
+    }
+  }
 }
 
 TEST(GpuSimDevice, FreshMemoryIsNaN) {

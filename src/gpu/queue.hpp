@@ -76,6 +76,8 @@ struct SimOptions {
   // 0: threads of a group in order. Others: a greedy random order drawn from this seed, which finds
   // missing barriers that the fair order hides.
   std::uint32_t seed = 0;
+  // Threads of this CPU that share the groups of a launch; 0: one a core.
+  int threads = 0;
 };
 std::shared_ptr<Device> make_sim_device(const SimOptions& options = {});
 

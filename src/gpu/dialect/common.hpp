@@ -3,15 +3,31 @@
 
 namespace tk {
 
-TK_FN float tk_inf() { return tk_float(0x7f800000u); }
-TK_FN float tk_nan() { return tk_float(0x7fc00000u); }
-TK_FN bool tk_isnan(float v) { return v != v; }
-TK_FN float tk_abs(float v) { return tk_float(tk_bits(v) & 0x7fffffffu); }
+TK_FN float tk_inf() {
+  return tk_float(0x7f800000u);
+}
+TK_FN float tk_nan() {
+  return tk_float(0x7fc00000u);
+}
+TK_FN bool tk_isnan(float v) {
+  return v != v;
+}
+TK_FN float tk_abs(float v) {
+  return tk_float(tk_bits(v) & 0x7fffffffu);
+}
 // A NaN on either side is the result, unlike fmax and fmin.
-TK_FN float tk_max(float a, float b) { return a > b || a != a ? a : b; }
-TK_FN float tk_min(float a, float b) { return a < b || a != a ? a : b; }
-TK_FN int tk_imax(int a, int b) { return a > b ? a : b; }
-TK_FN int tk_imin(int a, int b) { return a < b ? a : b; }
+TK_FN float tk_max(float a, float b) {
+  return a > b || a != a ? a : b;
+}
+TK_FN float tk_min(float a, float b) {
+  return a < b || a != a ? a : b;
+}
+TK_FN int tk_imax(int a, int b) {
+  return a > b ? a : b;
+}
+TK_FN int tk_imin(int a, int b) {
+  return a < b ? a : b;
+}
 
 // n / d for 0 <= n < 2^31.
 TK_FN int tk_div(int n, TK_PARAM tk_divisor& d) {
@@ -59,7 +75,9 @@ TK_FN float tk_erf_portable(float v) {
   return v < 0.0f ? -r : r;
 }
 #if defined(TK_ERF_IN_COMMON)
-TK_FN float tk_erf(float v) { return tk_erf_portable(v); }
+TK_FN float tk_erf(float v) {
+  return tk_erf_portable(v);
+}
 #endif
 
 #if defined(TK_WARP_TREES_IN_COMMON)
@@ -117,9 +135,7 @@ struct tk_vec_io;
 
 template <class T>
 struct tk_vec_io<T, 1> {
-  static TK_FN void load(TK_GLOBAL const T* p, TK_LOCAL tk_vec<1>& r) {
-    r.v[0] = tk_load(p);
-  }
+  static TK_FN void load(TK_GLOBAL const T* p, TK_LOCAL tk_vec<1>& r) { r.v[0] = tk_load(p); }
   static TK_FN void store(TK_GLOBAL T* p, TK_LOCAL const tk_vec<1>& r) { tk_store(p, r.v[0]); }
 };
 template <class T>

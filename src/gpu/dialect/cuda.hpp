@@ -17,15 +17,19 @@
 #define TK_STATUS tk::tk_status*
 #define TK_DECLARE(i, type) type b##i,
 #define TK_USE(i, type) b##i,
-#define TK_KERNEL(name, body, args, Params, Shared, mode, threads, ...)                           \
-  extern "C" __global__ void __launch_bounds__(threads, 1)                                        \
-      name(TK_EACH(TK_DECLARE, __VA_ARGS__) const __grid_constant__ tk::Params p) {               \
-    static_assert(sizeof(tk::Shared) <= 32768, "Metal has 32 KiB");                               \
-    __shared__ tk::Shared s;                                                                      \
-    const unsigned flat = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);    \
-    const tk::tk_ctx c = {threadIdx, blockIdx, {blockDim.x, blockDim.y, blockDim.z},              \
-                          {gridDim.x, gridDim.y, gridDim.z}, flat & 31, flat >> 5};               \
-    tk::body<TK_UNWRAP args>(c, TK_EACH(TK_USE, __VA_ARGS__) p, s);                               \
+#define TK_KERNEL(name, body, args, Params, Shared, mode, threads, ...)                        \
+  extern "C" __global__ void __launch_bounds__(threads, 1)                                     \
+      name(TK_EACH(TK_DECLARE, __VA_ARGS__) const __grid_constant__ tk::Params p) {            \
+    static_assert(sizeof(tk::Shared) <= 32768, "Metal has 32 KiB");                            \
+    __shared__ tk::Shared s;                                                                   \
+    const unsigned flat = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); \
+    const tk::tk_ctx c = {threadIdx,                                                           \
+                          blockIdx,                                                            \
+                          {blockDim.x, blockDim.y, blockDim.z},                                \
+                          {gridDim.x, gridDim.y, gridDim.z},                                   \
+                          flat & 31,                                                           \
+                          flat >> 5};                                                          \
+    tk::body<TK_UNWRAP args>(c, TK_EACH(TK_USE, __VA_ARGS__) p, s);                            \
   }
 
 namespace tk {
@@ -37,8 +41,12 @@ struct tk_ctx {
 typedef uint2 tk_u32x2;
 typedef uint4 tk_u32x4;
 
-TK_FN tk_u32 tk_bits(float v) { return __float_as_uint(v); }
-TK_FN float tk_float(tk_u32 v) { return __uint_as_float(v); }
+TK_FN tk_u32 tk_bits(float v) {
+  return __float_as_uint(v);
+}
+TK_FN float tk_float(tk_u32 v) {
+  return __uint_as_float(v);
+}
 TK_FN float tk_half_to_float(tk_u16 v) {
   float f;
   asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(v));
@@ -55,35 +63,91 @@ TK_FN tk_u16 tk_float_to_bf16(float v) {
   return h;
 }
 
-TK_FN float tk_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-TK_FN float tk_exp(float v) { return expf(v); }
-TK_FN float tk_log(float v) { return logf(v); }
-TK_FN float tk_tanh(float v) { return tanhf(v); }
-TK_FN float tk_erf(float v) { return erff(v); }
-TK_FN float tk_sqrt(float v) { return sqrtf(v); }
-TK_FN float tk_sin(float v) { return sinf(v); }
-TK_FN float tk_cos(float v) { return cosf(v); }
-TK_FN float tk_tan(float v) { return tanf(v); }
-TK_FN float tk_asin(float v) { return asinf(v); }
-TK_FN float tk_acos(float v) { return acosf(v); }
-TK_FN float tk_atan(float v) { return atanf(v); }
-TK_FN float tk_sinh(float v) { return sinhf(v); }
-TK_FN float tk_cosh(float v) { return coshf(v); }
-TK_FN float tk_asinh(float v) { return asinhf(v); }
-TK_FN float tk_acosh(float v) { return acoshf(v); }
-TK_FN float tk_atanh(float v) { return atanhf(v); }
-TK_FN float tk_pow(float a, float b) { return powf(a, b); }
-TK_FN float tk_floor(float v) { return floorf(v); }
-TK_FN float tk_ceil(float v) { return ceilf(v); }
-TK_FN float tk_rint(float v) { return rintf(v); }
-TK_FN float tk_trunc(float v) { return truncf(v); }
-TK_FN float tk_fmod(float a, float b) { return fmodf(a, b); }
-TK_FN tk_u32 tk_mulhi(tk_u32 a, tk_u32 b) { return __umulhi(a, b); }
+TK_FN float tk_fma(float a, float b, float c) {
+  return __fmaf_rn(a, b, c);
+}
+TK_FN float tk_exp(float v) {
+  return expf(v);
+}
+TK_FN float tk_log(float v) {
+  return logf(v);
+}
+TK_FN float tk_tanh(float v) {
+  return tanhf(v);
+}
+TK_FN float tk_erf(float v) {
+  return erff(v);
+}
+TK_FN float tk_sqrt(float v) {
+  return sqrtf(v);
+}
+TK_FN float tk_sin(float v) {
+  return sinf(v);
+}
+TK_FN float tk_cos(float v) {
+  return cosf(v);
+}
+TK_FN float tk_tan(float v) {
+  return tanf(v);
+}
+TK_FN float tk_asin(float v) {
+  return asinf(v);
+}
+TK_FN float tk_acos(float v) {
+  return acosf(v);
+}
+TK_FN float tk_atan(float v) {
+  return atanf(v);
+}
+TK_FN float tk_sinh(float v) {
+  return sinhf(v);
+}
+TK_FN float tk_cosh(float v) {
+  return coshf(v);
+}
+TK_FN float tk_asinh(float v) {
+  return asinhf(v);
+}
+TK_FN float tk_acosh(float v) {
+  return acoshf(v);
+}
+TK_FN float tk_atanh(float v) {
+  return atanhf(v);
+}
+TK_FN float tk_pow(float a, float b) {
+  return powf(a, b);
+}
+TK_FN float tk_floor(float v) {
+  return floorf(v);
+}
+TK_FN float tk_ceil(float v) {
+  return ceilf(v);
+}
+TK_FN float tk_rint(float v) {
+  return rintf(v);
+}
+TK_FN float tk_trunc(float v) {
+  return truncf(v);
+}
+TK_FN float tk_fmod(float a, float b) {
+  return fmodf(a, b);
+}
+TK_FN tk_u32 tk_mulhi(tk_u32 a, tk_u32 b) {
+  return __umulhi(a, b);
+}
 
-TK_FN float tk_warp_xor(TK_CTX, float v, int mask) { return __shfl_xor_sync(~0u, v, mask); }
-TK_FN tk_i32 tk_warp_xor(TK_CTX, tk_i32 v, int mask) { return __shfl_xor_sync(~0u, v, mask); }
-TK_FN float tk_warp_get(TK_CTX, float v, int lane) { return __shfl_sync(~0u, v, lane); }
-TK_FN tk_i32 tk_warp_get(TK_CTX, tk_i32 v, int lane) { return __shfl_sync(~0u, v, lane); }
+TK_FN float tk_warp_xor(TK_CTX, float v, int mask) {
+  return __shfl_xor_sync(~0u, v, mask);
+}
+TK_FN tk_i32 tk_warp_xor(TK_CTX, tk_i32 v, int mask) {
+  return __shfl_xor_sync(~0u, v, mask);
+}
+TK_FN float tk_warp_get(TK_CTX, float v, int lane) {
+  return __shfl_sync(~0u, v, lane);
+}
+TK_FN tk_i32 tk_warp_get(TK_CTX, tk_i32 v, int lane) {
+  return __shfl_sync(~0u, v, lane);
+}
 
 TK_FN void tk_report_index(tk_status* status, tk_i64 index, tk_i64 limit) {
   if (atomicCAS(&status->met, 0u, 1u) == 0u) {
@@ -98,7 +162,9 @@ TK_FN void tk_async_copy16(void* to, const void* from, bool take) {
                "l"(__cvta_generic_to_global(from)), "r"(take ? 16 : 0)
                : "memory");
 }
-TK_FN void tk_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+TK_FN void tk_async_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
 template <int N>
 TK_FN void tk_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");

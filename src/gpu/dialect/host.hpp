@@ -24,25 +24,25 @@
 #define TK_OUT(T) T*
 #define TK_STATUS tk::tk_status*
 #define TK_USE(i, type) static_cast<type>(a.buffers[i]),
-#define TK_KERNEL(name, body, args, Params, Shared, mode, threads, ...)                         \
-  namespace treadle::gpu::sim {                                                                 \
-  static void thread_##name(const tk::tk_ctx& c, const KernelArguments& a) {                    \
-    tk::body<TK_UNWRAP args>(c, TK_EACH(TK_USE, __VA_ARGS__) * static_cast<const tk::Params*>(  \
-                                                                  a.params),                    \
-                             *static_cast<tk::Shared*>(a.shared));                              \
-  }                                                                                             \
-  static void group_##name(tk::tk_ctx c, const KernelArguments& a) {                            \
-    tk::tk_u32 flat = 0;                                                                        \
-    for (c.tid.z = 0; c.tid.z < c.bdim.z; ++c.tid.z)                                            \
-      for (c.tid.y = 0; c.tid.y < c.bdim.y; ++c.tid.y)                                          \
-        for (c.tid.x = 0; c.tid.x < c.bdim.x; ++c.tid.x, ++flat) {                              \
-          c.lane = flat & 31u;                                                                  \
-          c.warp = flat >> 5;                                                                   \
-          thread_##name(c, a);                                                                  \
-        }                                                                                       \
-  }                                                                                             \
-  extern const SimKernel kernel_##name;                                                         \
-  const SimKernel kernel_##name = {&thread_##name, &group_##name};                              \
+#define TK_KERNEL(name, body, args, Params, Shared, mode, threads, ...)             \
+  namespace treadle::gpu::sim {                                                     \
+  static void thread_##name(const tk::tk_ctx& c, const KernelArguments& a) {        \
+    tk::body<TK_UNWRAP args>(                                                       \
+        c, TK_EACH(TK_USE, __VA_ARGS__) * static_cast<const tk::Params*>(a.params), \
+        *static_cast<tk::Shared*>(a.shared));                                       \
+  }                                                                                 \
+  static void group_##name(tk::tk_ctx c, const KernelArguments& a) {                \
+    tk::tk_u32 flat = 0;                                                            \
+    for (c.tid.z = 0; c.tid.z < c.bdim.z; ++c.tid.z)                                \
+      for (c.tid.y = 0; c.tid.y < c.bdim.y; ++c.tid.y)                              \
+        for (c.tid.x = 0; c.tid.x < c.bdim.x; ++c.tid.x, ++flat) {                  \
+          c.lane = flat & 31u;                                                      \
+          c.warp = flat >> 5;                                                       \
+          thread_##name(c, a);                                                      \
+        }                                                                           \
+  }                                                                                 \
+  extern const SimKernel kernel_##name;                                             \
+  const SimKernel kernel_##name = {&thread_##name, &group_##name};                  \
   }
 
 namespace tk {
@@ -62,35 +62,91 @@ struct [[gnu::may_alias]] alignas(16) tk_u32x4 {
   tk_u32 x, y, z, w;
 };
 
-inline tk_u32 tk_bits(float v) { return std::bit_cast<tk_u32>(v); }
-inline float tk_float(tk_u32 v) { return std::bit_cast<float>(v); }
-inline float tk_half_to_float(tk_u16 v) { return treadle::f16_to_f32(v); }
-inline tk_u16 tk_float_to_half(float v) { return treadle::f32_to_f16(v); }
-inline tk_u16 tk_float_to_bf16(float v) { return treadle::f32_to_bf16(v); }
+inline tk_u32 tk_bits(float v) {
+  return std::bit_cast<tk_u32>(v);
+}
+inline float tk_float(tk_u32 v) {
+  return std::bit_cast<float>(v);
+}
+inline float tk_half_to_float(tk_u16 v) {
+  return treadle::f16_to_f32(v);
+}
+inline tk_u16 tk_float_to_half(float v) {
+  return treadle::f32_to_f16(v);
+}
+inline tk_u16 tk_float_to_bf16(float v) {
+  return treadle::f32_to_bf16(v);
+}
 
-inline float tk_fma(float a, float b, float c) { return std::fma(a, b, c); }
-inline float tk_exp(float v) { return std::exp(v); }
-inline float tk_log(float v) { return std::log(v); }
-inline float tk_tanh(float v) { return std::tanh(v); }
-inline float tk_erf(float v) { return std::erf(v); }
-inline float tk_sqrt(float v) { return std::sqrt(v); }
-inline float tk_sin(float v) { return std::sin(v); }
-inline float tk_cos(float v) { return std::cos(v); }
-inline float tk_tan(float v) { return std::tan(v); }
-inline float tk_asin(float v) { return std::asin(v); }
-inline float tk_acos(float v) { return std::acos(v); }
-inline float tk_atan(float v) { return std::atan(v); }
-inline float tk_sinh(float v) { return std::sinh(v); }
-inline float tk_cosh(float v) { return std::cosh(v); }
-inline float tk_asinh(float v) { return std::asinh(v); }
-inline float tk_acosh(float v) { return std::acosh(v); }
-inline float tk_atanh(float v) { return std::atanh(v); }
-inline float tk_pow(float a, float b) { return std::pow(a, b); }
-inline float tk_floor(float v) { return std::floor(v); }
-inline float tk_ceil(float v) { return std::ceil(v); }
-inline float tk_rint(float v) { return std::nearbyint(v); }
-inline float tk_trunc(float v) { return std::trunc(v); }
-inline float tk_fmod(float a, float b) { return std::fmod(a, b); }
+inline float tk_fma(float a, float b, float c) {
+  return std::fma(a, b, c);
+}
+inline float tk_exp(float v) {
+  return std::exp(v);
+}
+inline float tk_log(float v) {
+  return std::log(v);
+}
+inline float tk_tanh(float v) {
+  return std::tanh(v);
+}
+inline float tk_erf(float v) {
+  return std::erf(v);
+}
+inline float tk_sqrt(float v) {
+  return std::sqrt(v);
+}
+inline float tk_sin(float v) {
+  return std::sin(v);
+}
+inline float tk_cos(float v) {
+  return std::cos(v);
+}
+inline float tk_tan(float v) {
+  return std::tan(v);
+}
+inline float tk_asin(float v) {
+  return std::asin(v);
+}
+inline float tk_acos(float v) {
+  return std::acos(v);
+}
+inline float tk_atan(float v) {
+  return std::atan(v);
+}
+inline float tk_sinh(float v) {
+  return std::sinh(v);
+}
+inline float tk_cosh(float v) {
+  return std::cosh(v);
+}
+inline float tk_asinh(float v) {
+  return std::asinh(v);
+}
+inline float tk_acosh(float v) {
+  return std::acosh(v);
+}
+inline float tk_atanh(float v) {
+  return std::atanh(v);
+}
+inline float tk_pow(float a, float b) {
+  return std::pow(a, b);
+}
+inline float tk_floor(float v) {
+  return std::floor(v);
+}
+inline float tk_ceil(float v) {
+  return std::ceil(v);
+}
+inline float tk_rint(float v) {
+  return std::nearbyint(v);
+}
+inline float tk_trunc(float v) {
+  return std::trunc(v);
+}
+inline float tk_fmod(float a, float b) {
+  return std::fmod(a, b);
+}
 inline tk_u32 tk_mulhi(tk_u32 a, tk_u32 b) {
   return static_cast<tk_u32>((static_cast<tk_u64>(a) * b) >> 32);
 }
@@ -142,7 +198,9 @@ inline void tk_report_index(tk_status* status, tk_i64 index, tk_i64 limit) {
 inline void tk_async_copy16(void* to, const void* from, bool take) {
   treadle::gpu::sim::async_copy16(to, from, take);
 }
-inline void tk_async_commit() { treadle::gpu::sim::async_commit(); }
+inline void tk_async_commit() {
+  treadle::gpu::sim::async_commit();
+}
 template <int N>
 inline void tk_async_wait() {
   treadle::gpu::sim::async_wait(N);

@@ -18,12 +18,12 @@
 #define TK_STATUS __global tk::tk_status*
 #define TK_DECLARE(i, type) type b##i,
 #define TK_USE(i, type) b##i,
-#define TK_KERNEL(name, body, args, Params, Shared, mode, threads, ...)              \
+#define TK_KERNEL(name, body, args, Params, Shared, mode, threads, ...)                 \
   __kernel void name(TK_EACH(TK_DECLARE, __VA_ARGS__) __constant const tk::Params* p) { \
-    static_assert(sizeof(tk::Shared) <= 32768, "Metal has 32 KiB");                  \
-    __local tk::Shared s;                                                            \
-    const tk::tk_ctx c = {uint3(0u), uint3(0u), uint3(1u), uint3(1u), 0u, 0u};       \
-    tk::body<TK_UNWRAP args>(c, TK_EACH(TK_USE, __VA_ARGS__) * p, s);                \
+    static_assert(sizeof(tk::Shared) <= 32768, "Metal has 32 KiB");                     \
+    __local tk::Shared s;                                                               \
+    const tk::tk_ctx c = {uint3(0u), uint3(0u), uint3(1u), uint3(1u), 0u, 0u};          \
+    tk::body<TK_UNWRAP args>(c, TK_EACH(TK_USE, __VA_ARGS__) * p, s);                   \
   }
 
 namespace tk {
@@ -35,36 +35,88 @@ struct tk_ctx {
 typedef uint2 tk_u32x2;
 typedef uint4 tk_u32x4;
 
-inline tk_u32 tk_bits(float v) { return as_uint(v); }
-inline float tk_float(tk_u32 v) { return as_float(v); }
+inline tk_u32 tk_bits(float v) {
+  return as_uint(v);
+}
+inline float tk_float(tk_u32 v) {
+  return as_float(v);
+}
 float tk_half_to_float(tk_u16 v);
 tk_u16 tk_float_to_half(float v);
 tk_u16 tk_float_to_bf16(float v);
 
-inline float tk_fma(float a, float b, float c) { return fma(a, b, c); }
-inline float tk_exp(float v) { return exp(v); }
-inline float tk_log(float v) { return log(v); }
-inline float tk_tanh(float v) { return tanh(v); }
-inline float tk_erf(float v) { return erf(v); }
-inline float tk_sqrt(float v) { return sqrt(v); }
-inline float tk_sin(float v) { return sin(v); }
-inline float tk_cos(float v) { return cos(v); }
-inline float tk_tan(float v) { return tan(v); }
-inline float tk_asin(float v) { return asin(v); }
-inline float tk_acos(float v) { return acos(v); }
-inline float tk_atan(float v) { return atan(v); }
-inline float tk_sinh(float v) { return sinh(v); }
-inline float tk_cosh(float v) { return cosh(v); }
-inline float tk_asinh(float v) { return asinh(v); }
-inline float tk_acosh(float v) { return acosh(v); }
-inline float tk_atanh(float v) { return atanh(v); }
-inline float tk_pow(float a, float b) { return pow(a, b); }
-inline float tk_floor(float v) { return floor(v); }
-inline float tk_ceil(float v) { return ceil(v); }
-inline float tk_rint(float v) { return rint(v); }
-inline float tk_trunc(float v) { return trunc(v); }
-inline float tk_fmod(float a, float b) { return fmod(a, b); }
-inline tk_u32 tk_mulhi(tk_u32 a, tk_u32 b) { return mul_hi(a, b); }
+inline float tk_fma(float a, float b, float c) {
+  return fma(a, b, c);
+}
+inline float tk_exp(float v) {
+  return exp(v);
+}
+inline float tk_log(float v) {
+  return log(v);
+}
+inline float tk_tanh(float v) {
+  return tanh(v);
+}
+inline float tk_erf(float v) {
+  return erf(v);
+}
+inline float tk_sqrt(float v) {
+  return sqrt(v);
+}
+inline float tk_sin(float v) {
+  return sin(v);
+}
+inline float tk_cos(float v) {
+  return cos(v);
+}
+inline float tk_tan(float v) {
+  return tan(v);
+}
+inline float tk_asin(float v) {
+  return asin(v);
+}
+inline float tk_acos(float v) {
+  return acos(v);
+}
+inline float tk_atan(float v) {
+  return atan(v);
+}
+inline float tk_sinh(float v) {
+  return sinh(v);
+}
+inline float tk_cosh(float v) {
+  return cosh(v);
+}
+inline float tk_asinh(float v) {
+  return asinh(v);
+}
+inline float tk_acosh(float v) {
+  return acosh(v);
+}
+inline float tk_atanh(float v) {
+  return atanh(v);
+}
+inline float tk_pow(float a, float b) {
+  return pow(a, b);
+}
+inline float tk_floor(float v) {
+  return floor(v);
+}
+inline float tk_ceil(float v) {
+  return ceil(v);
+}
+inline float tk_rint(float v) {
+  return rint(v);
+}
+inline float tk_trunc(float v) {
+  return trunc(v);
+}
+inline float tk_fmod(float a, float b) {
+  return fmod(a, b);
+}
+inline tk_u32 tk_mulhi(tk_u32 a, tk_u32 b) {
+  return mul_hi(a, b);
+}
 
 float tk_warp_xor(TK_CTX, float v, int mask);
 tk_i32 tk_warp_xor(TK_CTX, tk_i32 v, int mask);

@@ -21,16 +21,16 @@ using namespace metal;
 #define TK_STATUS device tk::tk_status*
 #define TK_DECLARE(i, type) type b##i [[buffer(i)]],
 #define TK_USE(i, type) b##i,
-#define TK_KERNEL(name, body, args, Params, Shared, mode, threads, ...)                           \
-  [[kernel, max_total_threads_per_threadgroup(threads)]] void name(                               \
-      TK_EACH(TK_DECLARE, __VA_ARGS__) constant const tk::Params& p [[buffer(10)]],               \
-      uint3 tid [[thread_position_in_threadgroup]], uint3 bid [[threadgroup_position_in_grid]],   \
-      uint3 bdim [[threads_per_threadgroup]], uint3 gdim [[threadgroups_per_grid]],               \
-      uint lane [[thread_index_in_simdgroup]], uint warp [[simdgroup_index_in_threadgroup]]) {    \
-    static_assert(sizeof(tk::Shared) <= 32768, "Metal has 32 KiB");                               \
-    threadgroup tk::Shared s;                                                                     \
-    const tk::tk_ctx c = {tid, bid, bdim, gdim, lane, warp};                                      \
-    tk::body<TK_UNWRAP args>(c, TK_EACH(TK_USE, __VA_ARGS__) p, s);                               \
+#define TK_KERNEL(name, body, args, Params, Shared, mode, threads, ...)                         \
+  [[kernel, max_total_threads_per_threadgroup(threads)]] void name(                             \
+      TK_EACH(TK_DECLARE, __VA_ARGS__) constant const tk::Params& p [[buffer(10)]],             \
+      uint3 tid [[thread_position_in_threadgroup]], uint3 bid [[threadgroup_position_in_grid]], \
+      uint3 bdim [[threads_per_threadgroup]], uint3 gdim [[threadgroups_per_grid]],             \
+      uint lane [[thread_index_in_simdgroup]], uint warp [[simdgroup_index_in_threadgroup]]) {  \
+    static_assert(sizeof(tk::Shared) <= 32768, "Metal has 32 KiB");                             \
+    threadgroup tk::Shared s;                                                                   \
+    const tk::tk_ctx c = {tid, bid, bdim, gdim, lane, warp};                                    \
+    tk::body<TK_UNWRAP args>(c, TK_EACH(TK_USE, __VA_ARGS__) p, s);                             \
   }
 
 namespace tk {
@@ -42,44 +42,106 @@ struct tk_ctx {
 typedef uint2 tk_u32x2;
 typedef uint4 tk_u32x4;
 
-inline tk_u32 tk_bits(float v) { return as_type<uint>(v); }
-inline float tk_float(tk_u32 v) { return as_type<float>(v); }
-inline float tk_half_to_float(tk_u16 v) { return float(as_type<half>(v)); }
-inline tk_u16 tk_float_to_half(float v) { return as_type<ushort>(half(v)); }
+inline tk_u32 tk_bits(float v) {
+  return as_type<uint>(v);
+}
+inline float tk_float(tk_u32 v) {
+  return as_type<float>(v);
+}
+inline float tk_half_to_float(tk_u16 v) {
+  return float(as_type<half>(v));
+}
+inline tk_u16 tk_float_to_half(float v) {
+  return as_type<ushort>(half(v));
+}
 inline tk_u16 tk_float_to_bf16(float v) {
   const uint b = as_type<uint>(v);
   if ((b & 0x7fffffffu) > 0x7f800000u) return ushort(0x7fc0);
   return ushort((b + 0x7fffu + ((b >> 16) & 1u)) >> 16);
 }
 
-inline float tk_fma(float a, float b, float c) { return fma(a, b, c); }
-inline float tk_exp(float v) { return precise::exp(v); }
-inline float tk_log(float v) { return precise::log(v); }
-inline float tk_tanh(float v) { return precise::tanh(v); }
-inline float tk_sqrt(float v) { return precise::sqrt(v); }
-inline float tk_sin(float v) { return precise::sin(v); }
-inline float tk_cos(float v) { return precise::cos(v); }
-inline float tk_tan(float v) { return precise::tan(v); }
-inline float tk_asin(float v) { return precise::asin(v); }
-inline float tk_acos(float v) { return precise::acos(v); }
-inline float tk_atan(float v) { return precise::atan(v); }
-inline float tk_sinh(float v) { return precise::sinh(v); }
-inline float tk_cosh(float v) { return precise::cosh(v); }
-inline float tk_asinh(float v) { return precise::asinh(v); }
-inline float tk_acosh(float v) { return precise::acosh(v); }
-inline float tk_atanh(float v) { return precise::atanh(v); }
-inline float tk_pow(float a, float b) { return precise::pow(a, b); }
-inline float tk_floor(float v) { return floor(v); }
-inline float tk_ceil(float v) { return ceil(v); }
-inline float tk_rint(float v) { return rint(v); }
-inline float tk_trunc(float v) { return trunc(v); }
-inline float tk_fmod(float a, float b) { return precise::fmod(a, b); }
-inline tk_u32 tk_mulhi(tk_u32 a, tk_u32 b) { return mulhi(a, b); }
+inline float tk_fma(float a, float b, float c) {
+  return fma(a, b, c);
+}
+inline float tk_exp(float v) {
+  return precise::exp(v);
+}
+inline float tk_log(float v) {
+  return precise::log(v);
+}
+inline float tk_tanh(float v) {
+  return precise::tanh(v);
+}
+inline float tk_sqrt(float v) {
+  return precise::sqrt(v);
+}
+inline float tk_sin(float v) {
+  return precise::sin(v);
+}
+inline float tk_cos(float v) {
+  return precise::cos(v);
+}
+inline float tk_tan(float v) {
+  return precise::tan(v);
+}
+inline float tk_asin(float v) {
+  return precise::asin(v);
+}
+inline float tk_acos(float v) {
+  return precise::acos(v);
+}
+inline float tk_atan(float v) {
+  return precise::atan(v);
+}
+inline float tk_sinh(float v) {
+  return precise::sinh(v);
+}
+inline float tk_cosh(float v) {
+  return precise::cosh(v);
+}
+inline float tk_asinh(float v) {
+  return precise::asinh(v);
+}
+inline float tk_acosh(float v) {
+  return precise::acosh(v);
+}
+inline float tk_atanh(float v) {
+  return precise::atanh(v);
+}
+inline float tk_pow(float a, float b) {
+  return precise::pow(a, b);
+}
+inline float tk_floor(float v) {
+  return floor(v);
+}
+inline float tk_ceil(float v) {
+  return ceil(v);
+}
+inline float tk_rint(float v) {
+  return rint(v);
+}
+inline float tk_trunc(float v) {
+  return trunc(v);
+}
+inline float tk_fmod(float a, float b) {
+  return precise::fmod(a, b);
+}
+inline tk_u32 tk_mulhi(tk_u32 a, tk_u32 b) {
+  return mulhi(a, b);
+}
 
-inline float tk_warp_xor(TK_CTX, float v, int mask) { return simd_shuffle_xor(v, ushort(mask)); }
-inline tk_i32 tk_warp_xor(TK_CTX, tk_i32 v, int mask) { return simd_shuffle_xor(v, ushort(mask)); }
-inline float tk_warp_get(TK_CTX, float v, int lane) { return simd_shuffle(v, ushort(lane)); }
-inline tk_i32 tk_warp_get(TK_CTX, tk_i32 v, int lane) { return simd_shuffle(v, ushort(lane)); }
+inline float tk_warp_xor(TK_CTX, float v, int mask) {
+  return simd_shuffle_xor(v, ushort(mask));
+}
+inline tk_i32 tk_warp_xor(TK_CTX, tk_i32 v, int mask) {
+  return simd_shuffle_xor(v, ushort(mask));
+}
+inline float tk_warp_get(TK_CTX, float v, int lane) {
+  return simd_shuffle(v, ushort(lane));
+}
+inline tk_i32 tk_warp_get(TK_CTX, tk_i32 v, int lane) {
+  return simd_shuffle(v, ushort(lane));
+}
 
 inline void tk_report_index(device tk_status* status, tk_i64 index, tk_i64 limit) {
   if (atomic_exchange_explicit((device atomic_uint*)&status->met, 1u, memory_order_relaxed) == 0u) {

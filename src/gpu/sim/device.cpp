@@ -34,7 +34,7 @@ class SimDevice final : public Device {
     }
   }
   std::unique_ptr<DeviceQueue> make_queue() override {
-    return std::make_unique<sim::SimQueue>(memory_, options_.seed);
+    return std::make_unique<sim::SimQueue>(memory_, options_);
   }
   bool separate_buffers() const override { return true; }
   std::size_t bytes_in_use() const override { return memory_->bytes_in_use(); }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -30,6 +32,33 @@ class SharedMemory {
   void* data_;
 };
 
+// Fewer groups than this are not worth waking a thread for.
+constexpr std::int64_t kManyGroups = 32;
+
+// Which group is run as the i-th: the i-th for seed 0, else one of an order in which a random start
+// and a stride without a common divisor visit each group once.
+class GroupOrder {
+ public:
+  GroupOrder(const Extent3& groups, std::uint32_t seed)
+      : groups_(groups), count_(std::uint64_t{groups.x} * groups.y * groups.z) {
+    if (seed == 0 || count_ == 1 || count_ >> 32 != 0) return;
+    start_ = seed * 2654435761u % count_;
+    stride_ = start_ | 1u;
+    while (std::gcd(stride_, count_) != 1) ++stride_;
+  }
+  std::uint64_t count() const { return count_; }
+  tk::tk_uint3 at(std::uint64_t i) const {
+    const std::uint64_t flat = (start_ + i * stride_) % count_;
+    const auto narrow = [](std::uint64_t v) { return static_cast<std::uint32_t>(v); };
+    return {narrow(flat % groups_.x), narrow(flat / groups_.x % groups_.y),
+            narrow(flat / groups_.x / groups_.y)};
+  }
+
+ private:
+  Extent3 groups_;
+  std::uint64_t count_, start_ = 0, stride_ = 1;
+};
+
 }  // namespace
 
 class SimQueue::Recording final : public DeviceRecording {
@@ -38,8 +67,10 @@ class SimQueue::Recording final : public DeviceRecording {
   std::vector<Command> commands;
 };
 
-SimQueue::SimQueue(std::shared_ptr<Memory> memory, std::uint32_t seed)
-    : memory_(std::move(memory)), runner_(seed), seed_(seed) {}
+SimQueue::SimQueue(std::shared_ptr<Memory> memory, const SimOptions& options)
+    : memory_(std::move(memory)), options_(options) {}
+
+SimQueue::~SimQueue() = default;
 
 void SimQueue::add(Command command) {
   if (recording_) {
@@ -148,30 +179,54 @@ void SimQueue::run_call(const KernelCall& call) {
   }
 }
 
+std::unique_ptr<GroupRunner> SimQueue::take_runner() {
+  const std::lock_guard lock(mutex_);
+  if (runners_.empty()) return std::make_unique<GroupRunner>(options_.seed);
+  std::unique_ptr<GroupRunner> runner = std::move(runners_.back());
+  runners_.pop_back();
+  return runner;
+}
+
+void SimQueue::give_runner(std::unique_ptr<GroupRunner> runner) {
+  const std::lock_guard lock(mutex_);
+  runners_.push_back(std::move(runner));
+}
+
 void SimQueue::run_groups(const Launch& launch, const KernelArguments& arguments) {
   const KernelInfo& info = kernel_info(launch.kernel);
   const SimKernel& kernel = sim_kernel(launch.kernel);
-  const SharedMemory shared(std::max<std::size_t>(info.shared_bytes, sizeof(tk::tk_no_shared)));
-  const auto [gx, gy, gz] = launch.groups;
-  tk::tk_ctx c{};
-  c.bdim = {launch.threads.x, launch.threads.y, launch.threads.z};
-  c.gdim = {gx, gy, gz};
-  const std::uint64_t count = std::uint64_t{gx} * gy * gz;
-  // A random start and a stride without a common divisor visit every group once.
-  std::uint64_t at = 0, stride = 1;
-  if (seed_ != 0 && count > 1) {
-    at = seed_ * 2654435761u % count;
-    stride = at | 1u;
-    while (std::gcd(stride, count) != 1) ++stride;
+  const GroupOrder order(launch.groups, options_.seed);
+  std::exception_ptr error;
+  const auto run_range = [&](std::int64_t begin, std::int64_t end) {
+    try {
+      std::unique_ptr<GroupRunner> runner = take_runner();
+      const SharedMemory shared(std::max<std::size_t>(info.shared_bytes, sizeof(tk::tk_no_shared)));
+      KernelArguments a = arguments;
+      tk::tk_ctx c{};
+      c.bdim = {launch.threads.x, launch.threads.y, launch.threads.z};
+      c.gdim = {launch.groups.x, launch.groups.y, launch.groups.z};
+      for (std::int64_t i = begin; i < end; ++i) {
+        c.bid = order.at(static_cast<std::uint64_t>(i));
+        a.shared = shared.fresh();
+        runner->run(kernel, info.barriers, a, c);
+      }
+      give_runner(std::move(runner));
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (error == nullptr) error = std::current_exception();
+    }
+  };
+  const auto count = static_cast<std::int64_t>(order.count());
+  if (count < kManyGroups || options_.threads == 1) {
+    run_range(0, count);
+  } else {
+    if (threads_ == nullptr) {
+      const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+      threads_ = make_thread_pool(options_.threads > 0 ? options_.threads : cores);
+    }
+    threads_->run(count, kManyGroups / 4, run_range);
   }
-  for (std::uint64_t i = 0; i < count; ++i) {
-    c.bid = {static_cast<std::uint32_t>(at % gx), static_cast<std::uint32_t>(at / gx % gy),
-             static_cast<std::uint32_t>(at / gx / gy)};
-    KernelArguments a = arguments;
-    a.shared = shared.fresh();
-    runner_.run(kernel, info.barriers, a, c);
-    at = (at + stride % count) % count;
-  }
+  if (error != nullptr) std::rethrow_exception(error);
 }
 
 }  // namespace treadle::gpu::sim

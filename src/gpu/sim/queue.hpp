@@ -4,9 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <variant>
 #include <vector>
 
+#include "base/threads.hpp"
 #include "gpu/queue.hpp"
 #include "gpu/sim/group.hpp"
 #include "gpu/sim/memory.hpp"
@@ -15,7 +17,8 @@ namespace treadle::gpu::sim {
 
 class SimQueue final : public Queue {
  public:
-  SimQueue(std::shared_ptr<Memory> memory, std::uint32_t seed);
+  SimQueue(std::shared_ptr<Memory> memory, const SimOptions& options);
+  ~SimQueue() override;
 
   void upload(DeviceAddress to, const void* from, std::size_t bytes) override;
   void download(void* to, DeviceAddress from, std::size_t bytes) override;
@@ -49,10 +52,14 @@ class SimQueue final : public Queue {
   void run(const Command& command);
   void run_call(const KernelCall& call);
   void run_groups(const Launch& launch, const KernelArguments& arguments);
+  std::unique_ptr<GroupRunner> take_runner();
+  void give_runner(std::unique_ptr<GroupRunner> runner);
 
   std::shared_ptr<Memory> memory_;
-  GroupRunner runner_;
-  std::uint32_t seed_;
+  SimOptions options_;
+  std::unique_ptr<Parallel> threads_;  // made by the first launch of many groups
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<GroupRunner>> runners_;  // those that no thread uses
   std::vector<Command> commands_;
   std::vector<Command> recorded_;
   bool recording_ = false;
