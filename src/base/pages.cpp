@@ -6,12 +6,14 @@ namespace treadle {
 
 void* map_pages(std::size_t bytes) noexcept {
   void* p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) return nullptr;
-#if defined(MADV_HUGEPAGE)
-  // Advice only: a system without large pages refuses it.
-  ::madvise(p, bytes, MADV_HUGEPAGE);
+  return p == MAP_FAILED ? nullptr : p;
+}
+
+void expect_writes([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(MADV_POPULATE_WRITE)
+  // A system that does not know this advice gives the pages one by one as they are written.
+  if (bytes >= kMapFrom) ::madvise(p, bytes, MADV_POPULATE_WRITE);
 #endif
-  return p;
 }
 
 void unmap_pages(void* p, std::size_t bytes) noexcept {

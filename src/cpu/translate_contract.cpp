@@ -2,6 +2,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/pages.hpp"
 #include "cpu/contract_plan.hpp"
 #include "cpu/epilogue.hpp"
 #include "cpu/translators.hpp"
@@ -46,6 +47,7 @@ std::shared_ptr<const PackedConstant> pack(const ContractPlan& p, const float* b
   });
   packed->data = Tensor(DType::F32, Shape{static_cast<std::int64_t>(packed->at.size() * each)});
   auto* out = static_cast<float*>(packed->data.mutable_data());
+  expect_writes(out, packed->data.bytes());
   for (const auto& [offset, at] : packed->at) {
     kernels::pack_b(b + offset, p.k.b, p.n.b, p.k.size, p.n.size, out + at);
   }

@@ -37,6 +37,7 @@ class AlignedFloats {
     if (bytes < kMapFrom) return static_cast<float*>(::operator new (bytes, std::align_val_t{64}));
     void* p = map_pages(bytes);
     if (p == nullptr) throw std::bad_alloc();
+    expect_writes(p, bytes);
     return static_cast<float*>(p);
   }
   std::unique_ptr<float, Free> data_;
