@@ -8,6 +8,7 @@
 #include "cpu/lower.hpp"
 #include "formats/onnx/load.hpp"
 #include "formats/tf/load.hpp"
+#include "gpu/lower.hpp"
 #include "graph/evaluate.hpp"
 #include "ops/unify.hpp"
 #include "passes/simplify.hpp"
@@ -79,17 +80,19 @@ void simplify_model(Graph& graph) {
 }
 
 std::shared_ptr<const Program> lower_model(Graph& graph, const ModelOptions& options) {
-  check(options.lower.target == "cpu", ErrorKind::Unsupported,
-        "target '{}' is unknown; this build has: cpu", options.lower.target);
+  std::shared_ptr<Device> device = options.device;
+  if (!device && options.lower.target != "cpu")
+    device = gpu::device_from_name(options.lower.target);
   if (!options.lower.reference) {
-    SimplifyOptions for_cpu;
-    for_cpu.channels_last = true;
-    simplify(graph, for_cpu);
+    SimplifyOptions channels_last;
+    channels_last.channels_last = true;
+    simplify(graph, channels_last);
   }
   LowerOptions lower = options.lower;
   lower.max_tensor_bytes = std::min(lower.max_tensor_bytes, options.limits.max_tensor_bytes);
   lower.max_iterations = options.limits.max_iterations;
   lower.max_seconds = options.limits.max_seconds;
+  if (device) return gpu::lower(std::move(graph), lower, std::move(device));
   return cpu::lower(std::move(graph), lower);
 }
 

@@ -32,6 +32,8 @@ struct ModelOptions {
   // Inner values that become inputs (the graph is cut there), and values that become outputs too.
   std::vector<std::string> cut_inputs, extra_outputs;
   LowerOptions lower;
+  // The device to lower to, shared with other models; null: the one that lower.target names.
+  std::shared_ptr<Device> device;
   Limits limits;
 };
 

@@ -12,9 +12,16 @@ void add_model_args(CLI::App& app, ModelArgs& args) {
   app.add_option("--set", args.symbols, "Value of a symbol in the input shapes, e.g. batch=4");
   app.add_option("--extra-output", args.extra_outputs,
                  "Inner value that becomes an output as well");
-  app.add_option("--target", args.target, "Where to run")
-      ->check(CLI::IsMember({"cpu"}))
+  app.add_option(
+         "--target", args.target,
+         "Where to run: cpu, cuda, cuda:N (device N), sim (device kernels on this CPU, slow)")
       ->capture_default_str();
+  app.add_option("--on-unsupported", args.on_unsupported,
+                 "With a device target, nodes that it has no kernel for: run on the cpu, or error")
+      ->check(CLI::IsMember({"cpu", "error"}))
+      ->capture_default_str();
+  app.add_option("--keep-on-cpu", args.keep_on_cpu,
+                 "With a device target, an operator that stays on the CPU, e.g. Pool");
   app.add_option("--threads", args.threads, "Threads to run on")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -47,6 +54,8 @@ ModelOptions to_options(const ModelArgs& args) {
   for (const auto& s : args.symbols) add_symbol(s, out);
   out.extra_outputs = args.extra_outputs;
   out.lower.target = args.target;
+  out.lower.require_device = args.on_unsupported == "error";
+  out.lower.keep_on_cpu = args.keep_on_cpu;
   out.lower.threads = args.threads;
   out.lower.exact = args.exact;
   out.lower.reference = args.reference;

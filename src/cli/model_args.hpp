@@ -13,6 +13,8 @@ struct ModelArgs {
   std::string path;
   std::vector<std::string> shapes, symbols, extra_outputs;
   std::string target = "cpu";
+  std::string on_unsupported = "cpu";
+  std::vector<std::string> keep_on_cpu;
   int threads = 1;
   bool exact = false;
   bool reference = false;

@@ -115,7 +115,18 @@ struct Profile {
   std::map<std::string, Entry> kinds;
   std::map<std::string, int> counts;
   double sum_ms = 0, wall_ms = 0, plain_ms = 0;
+  DeviceCounters a_run;  // what the device did in a run that was not observed
+  bool on_device = false;
 };
+
+DeviceCounters per_run(const DeviceCounters& before, const DeviceCounters& after, int runs) {
+  DeviceCounters c;
+  for (const auto field : {&DeviceCounters::launches, &DeviceCounters::copies_to_device,
+                           &DeviceCounters::copies_to_host, &DeviceCounters::bytes_to_device,
+                           &DeviceCounters::bytes_to_host, &DeviceCounters::syncs})
+    c.*field = (after.*field - before.*field) / runs;
+  return c;
+}
 
 Profile profile(const Args& args) {
   ModelOptions options = to_options(args.model);
@@ -130,9 +141,12 @@ Profile profile(const Args& args) {
   run();
   run();
   Profile p;
+  const DeviceCounters before = session.device_counters();
   const Timer plain;
   for (int i = 0; i < args.runs; ++i) run();
   p.plain_ms = plain.ms() / args.runs;
+  p.on_device = model->program()->device != nullptr;
+  p.a_run = per_run(before, session.device_counters(), args.runs);
 
   Recorder recorder;
   session.set_observer([&](const Step& s, std::span<const Value> out, std::int64_t ns,
@@ -174,6 +188,14 @@ Json to_json(const Args& args, const Profile& p) {
          {"wall_ms", p.wall_ms},
          {"sum_ms", p.sum_ms},
          {"unobserved_ms", p.plain_ms}};
+  if (p.on_device) {
+    j["syncs"] = p.a_run.syncs;
+    j["launches"] = p.a_run.launches;
+    j["copies_to_device"] = p.a_run.copies_to_device;
+    j["copies_to_host"] = p.a_run.copies_to_host;
+    j["bytes_to_device"] = p.a_run.bytes_to_device;
+    j["bytes_to_host"] = p.a_run.bytes_to_host;
+  }
   for (const Entry& e : p.nodes)
     j["nodes"].push_back({{"name", e.name},
                           {"op", e.op},
@@ -219,6 +241,13 @@ void print(const Args& args, const Profile& p) {
       fmt::format("\nsum of nodes {:.3f} ms, wall {:.3f} ms a run ({:.3f} ms when not observed), "
                   "{} runs\n",
                   p.sum_ms, p.wall_ms, p.plain_ms, args.runs));
+  if (p.on_device)
+    say(fmt::format(
+        "a run: {} launches, {} copies to the device ({}), {} to the host ({}), {} "
+        "device-to-host syncs\n",
+        p.a_run.launches, p.a_run.copies_to_device,
+        bytes_text(static_cast<double>(p.a_run.bytes_to_device)), p.a_run.copies_to_host,
+        bytes_text(static_cast<double>(p.a_run.bytes_to_host)), p.a_run.syncs));
 }
 
 int run(const Args& args) {

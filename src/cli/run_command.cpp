@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cli/command.hpp"
+#include "cli/explain.hpp"
 #include "cli/inputs.hpp"
 #include "cli/json.hpp"
 #include "cli/model_args.hpp"
@@ -20,6 +21,7 @@ struct Args {
   ModelArgs model;
   InputArgs input;
   std::string output;
+  bool explain = false;
 };
 
 struct Statistics {
@@ -149,10 +151,12 @@ int run(const Args& args) {
            {"load_ms", load_ms},
            {"run_ms", run_ms},
            {"outputs", Json::array()}};
+    if (args.explain) j["explain"] = explain_json(*model->program());
     for (const auto& [name, t] : outputs) j["outputs"].push_back(describe_json(name, t));
     say_json(j);
     return kRight;
   }
+  if (args.explain) say(explain_text(*model->program()) + "\n");
   print_table(outputs);
   say(fmt::format("\nloaded in {:.1f} ms, first run {:.2f} ms{}\n", load_ms, run_ms,
                   args.output.empty() ? "" : ", outputs in " + args.output));
@@ -168,6 +172,8 @@ Command add_run(CLI::App& root) {
   add_input_args(*app, args->input);
   app->add_option("--output", args->output,
                   "Where outputs go: a folder (one .npy each) or a file.npz");
+  app->add_flag("--explain", args->explain,
+                "Say for each node where it runs, by which kernel, or why not on the device");
   app->footer(
       "Examples:\n"
       "  treadle run mobilenet.onnx --input data=photo.jpg --image-scale 0.00392157\n"

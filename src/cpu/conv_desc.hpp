@@ -6,6 +6,7 @@
 #include "graph/dim.hpp"
 #include "graph/graph.hpp"
 #include "kernels/conv/conv.hpp"
+#include "ops/conv.hpp"
 
 namespace treadle::cpu {
 
@@ -26,6 +27,12 @@ inline constexpr AxisFields kAxes[3] = {
 // Whether the kernel of a Conv or ConvTranspose node takes it: f32, channels last, one to three
 // spatial axes, known channels, constant weights and bias. False for other operators.
 bool has_conv_kernel(const Graph& graph, const Node& node);
+
+// The convolution of x by w, channels last, with the sizes of its windows.
+kernels::ConvDesc conv_desc(const ops::Conv& op, const Shape& x, const Shape& w);
+kernels::WeightStrides weight_strides(ops::WeightLayout layout, const kernels::ConvDesc& d);
+// The input's sizes, guessed where they are not known: the kernel w fits a guess.
+Shape typical_shape(const ops::Conv& op, const SymShape& shape, const Shape& w);
 
 // A size for choosing the algorithm before it is known: every symbol stands for 320.
 std::int64_t guess(const Dim& d);

@@ -25,13 +25,42 @@ KernelPtr copy_kernel() {
   });
 }
 
+DeviceAddress address_of(const TensorView& v) {
+  return static_cast<DeviceAddress>(reinterpret_cast<std::uintptr_t>(v.data));
+}
+
+KernelPtr upload_kernel() {
+  return kernel("copy_to_device", [](const BindContext&) {
+    return bound([](RunContext& ctx) {
+      ctx.queue->upload(address_of(*ctx.out[0]), ctx.in[0]->data, ctx.in[0]->bytes());
+    });
+  });
+}
+
+KernelPtr download_kernel() {
+  return kernel("copy_to_host", [](const BindContext&) {
+    return bound([](RunContext& ctx) {
+      ctx.queue->download(ctx.out[0]->data, address_of(*ctx.in[0]), ctx.in[0]->bytes());
+    });
+  });
+}
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 class Lowering {
  public:
-  Lowering(Graph graph, const LowerOptions& options, SymbolSet known)
-      : graph_(std::move(graph)), known_(std::move(known)), program_(std::make_shared<Program>()) {
+  Lowering(Graph graph, const LowerOptions& options, SymbolSet known, DeviceTarget* target)
+      : graph_(std::move(graph)),
+        known_(std::move(known)),
+        program_(std::make_shared<Program>()),
+        target_(target) {
     program_->options = options;
+    if (target) program_->device = target->device();
     released_ = graph_.add_constant("released", Tensor::scalar<float>(0));
     ids_.resize(graph_.node_count());
+    device_ids_.resize(graph_.node_count());
   }
 
   std::shared_ptr<const Program> run() {
@@ -51,14 +80,17 @@ class Lowering {
   }
 
  private:
-  int add_value(ValueId v, Storage storage) {
+  using Ids = std::vector<std::vector<int>>;
+
+  int add_value(ValueId v, Storage storage, bool on_device = false) {
     ProgramValue value;
     value.fact = graph_.fact(v);
     value.fact.value = nullptr;
     value.fact.dims = nullptr;
     value.name = graph_.value_name(v);
     value.storage = storage;
-    auto& slots = ids_[v.node];
+    value.on_device = on_device;
+    auto& slots = (on_device ? device_ids_ : ids_)[v.node];
     if (slots.empty()) slots.assign(graph_.node(v.node).outputs.size(), -1);
     const int id = static_cast<int>(program_->values.size());
     slots[v.slot] = id;
@@ -66,7 +98,62 @@ class Lowering {
     return id;
   }
 
-  int id_of(ValueId v) const { return v.present() ? ids_[v.node].at(v.slot) : -1; }
+  ProgramValue& value_at(int id) { return program_->values[static_cast<std::size_t>(id)]; }
+
+  static int find(const Ids& ids, ValueId v) {
+    return v.present() && !ids[v.node].empty() ? ids[v.node].at(v.slot) : -1;
+  }
+
+  // The value in the host's memory, copied there when only the device has it; −1: omitted.
+  int id_of(ValueId v) {
+    const int id = find(ids_, v), on_device = find(device_ids_, v);
+    if (id >= 0 || on_device < 0) return id;
+    return add_copy(v, on_device, add_value(v, Storage::Arena), download_kernel(), "CopyToHost");
+  }
+
+  // The value in the device's memory, copied there when only the host has it; −1: omitted.
+  int device_id_of(ValueId v) {
+    const int id = find(device_ids_, v), on_host = find(ids_, v);
+    if (id >= 0 || on_host < 0) return id;
+    if (value_at(on_host).constant) return add_device_constant(v, on_host);
+    int from = on_host;
+    // Only the arena is memory that the device can copy from while the host goes on.
+    int root = on_host;
+    while (value_at(root).storage == Storage::Alias) root = value_at(root).alias_of;
+    if (value_at(root).storage != Storage::Arena) {
+      ProgramValue staged = value_at(on_host);
+      staged.storage = Storage::Arena;
+      staged.alias_of = -1;
+      from = static_cast<int>(program_->values.size());
+      program_->values.push_back(std::move(staged));
+      add_copy(v, on_host, from, copy_kernel(), "Copy");
+    }
+    return add_copy(v, from, add_value(v, Storage::Arena, true), upload_kernel(), "CopyToDevice");
+  }
+
+  int add_copy(ValueId v, int from, int to, KernelPtr kernel, const char* op_name) {
+    Step step;
+    step.kernel = std::move(kernel);
+    step.name = graph_.value_name(v);
+    step.op_name = op_name;
+    step.in = {from};
+    step.out = {to};
+    step.queued = value_at(from).on_device || value_at(to).on_device;
+    program_->steps.push_back(std::move(step));
+    return to;
+  }
+
+  int add_device_constant(ValueId v, int on_host) {
+    const std::shared_ptr<const Tensor> constant = value_at(on_host).constant;
+    const int id = add_value(v, Storage::Constant, true);
+    if (!uploads_) uploads_ = target_->device()->make_queue();
+    auto buffer = target_->device()->allocate(std::max<std::size_t>(constant->bytes(), 1),
+                                              "constant '" + value_at(id).name + "'");
+    uploads_->upload(buffer->address(), constant->data(), constant->bytes());
+    uploads_->sync();
+    value_at(id).device_constant = std::move(buffer);
+    return id;
+  }
 
   void learn(const Fact& f) {
     for (const Dim& d : f.shape) {
@@ -101,10 +188,11 @@ class Lowering {
         n.op->as<ops::Reshape>() || n.op->as<ops::Squeeze>() || n.op->as<ops::Unsqueeze>();
     const Fact& out = n.outputs[0].fact;
     if (view && !program_->options.reference && out.dtype != DType::String && shape_known(out)) {
-      const int base = id_of(n.inputs[0]);
-      const int id = add_value({n.id, 0}, Storage::Alias);
-      program_->values[static_cast<std::size_t>(id)].alias_of = base;
-      program_->values[static_cast<std::size_t>(id)].view_op = std::string(n.op->name());
+      const int on_device = find(device_ids_, n.inputs[0]);
+      const int base = on_device >= 0 ? on_device : id_of(n.inputs[0]);
+      const int id = add_value({n.id, 0}, Storage::Alias, on_device >= 0);
+      value_at(id).alias_of = base;
+      value_at(id).view_op = std::string(n.op->name());
       return;
     }
     add_step(n);
@@ -114,13 +202,15 @@ class Lowering {
     Step step;
     step.name = n.name;
     step.op_name = std::string(n.op->name());
-    for (ValueId v : n.inputs) step.in.push_back(id_of(v));
     const FusedEpilogue* fused = nullptr;
     if (auto it = fusions_.of.find(n.id); it != fusions_.of.end()) fused = &it->second;
+    auto inputs = n.inputs;
     if (fused) {
       step.fused = fused->text;
-      if (fused->residual.present()) step.in.push_back(id_of(fused->residual));
+      if (fused->residual.present()) inputs.push_back(fused->residual);
     }
+    if (target_ && !program_->options.reference && add_device_step(n, fused, inputs, step)) return;
+    for (ValueId v : inputs) step.in.push_back(id_of(v));
     Translation t;
     if (!program_->options.reference) t = translate({graph_, n, program_->options, fused});
     check(t.kernel || !fused, ErrorKind::Internal, "no kernel takes the fused operators{}",
@@ -130,15 +220,57 @@ class Lowering {
     if (!t.kernel) {
       step.op = n.op;
       for (const auto& body : n.op->subgraphs()) {
-        step.subprograms.push_back(Lowering(*body, program_->options, known_).run());
+        step.subprograms.push_back(Lowering(*body, program_->options, known_, nullptr).run());
       }
     }
-    std::vector<Fact> facts;
-    for (const Output& o : n.outputs) facts.push_back(o.fact);
-    step.cost = n.op->cost(graph_.input_facts(n), facts);
+    step.cost = cost_of(n);
     add_results(n, fused, step);
     if (step.kernel) release_consumed(n, step);
     program_->steps.push_back(std::move(step));
+  }
+
+  Cost cost_of(const Node& n) const {
+    std::vector<Fact> facts;
+    for (const Output& o : n.outputs) facts.push_back(o.fact);
+    return n.op->cost(graph_.input_facts(n), facts);
+  }
+
+  // True when the device takes the node; otherwise the step says why not.
+  bool add_device_step(const Node& n, const FusedEpilogue* fused,
+                       const std::vector<ValueId>& inputs, Step& step) {
+    DeviceTranslation t;
+    if (contains(program_->options.keep_on_cpu, step.op_name))
+      t.why_not = "kept on the CPU by option";
+    else if (!outputs_known(n, fused))
+      t.why_not = "the sizes of its outputs depend on data";
+    else
+      t = target_->translate({graph_, n, program_->options, fused});
+    if (!t.kernel) {
+      check(!program_->options.require_device, ErrorKind::Unsupported,
+            "{} has no kernel for it: {}", target_->device()->name(), t.why_not);
+      step.why_on_cpu = std::move(t.why_not);
+      return false;
+    }
+    step.kernel = std::move(t.kernel);
+    step.inplace = t.inplace;
+    step.queued = true;
+    // A constant that the kernel has taken in keeps its shape only.
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      step.in.push_back(step.kernel->consumes(i) ? id_of(inputs[i]) : device_id_of(inputs[i]));
+    }
+    step.cost = cost_of(n);
+    add_results(n, fused, step);
+    release_consumed(n, step);
+    program_->steps.push_back(std::move(step));
+    return true;
+  }
+
+  bool outputs_known(const Node& n, const FusedEpilogue* fused) const {
+    for (std::uint32_t k = 0; k < n.outputs.size(); ++k) {
+      const Fact& f = graph_.fact(fused ? fused->result : ValueId{n.id, k});
+      if (f.kind != Fact::Kind::Tensor || f.dtype == DType::String || !shape_known(f)) return false;
+    }
+    return true;
   }
 
   // Lets go of constants that the kernel has taken in and nobody else reads.
@@ -159,7 +291,7 @@ class Lowering {
       const Fact& f = graph_.fact(v);
       const bool plain = f.kind == Fact::Kind::Tensor && f.dtype != DType::String && shape_known(f);
       if (!plain) step.dynamic = true;
-      step.out.push_back(add_value(v, plain ? Storage::Arena : Storage::Owned));
+      step.out.push_back(add_value(v, plain ? Storage::Arena : Storage::Owned, step.queued));
       learned.push_back(f);
     }
     check(!step.dynamic || !step.kernel, ErrorKind::Internal,
@@ -218,14 +350,17 @@ class Lowering {
   ValueId released_;  // stands in the graph for constants that were let go
   SymbolSet known_;
   std::shared_ptr<Program> program_;
-  std::vector<std::vector<int>> ids_;  // by node, by slot
+  DeviceTarget* target_;
+  std::unique_ptr<DeviceQueue> uploads_;  // of constants
+  Ids ids_, device_ids_;                  // by node, by slot: in the host's memory, in the device's
   Fusions fusions_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Program> lower(Graph graph, const LowerOptions& options) {
-  return Lowering(std::move(graph), options, {}).run();
+std::shared_ptr<const Program> lower(Graph graph, const LowerOptions& options,
+                                     DeviceTarget* target) {
+  return Lowering(std::move(graph), options, {}, target).run();
 }
 
 }  // namespace treadle::cpu

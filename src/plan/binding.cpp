@@ -26,28 +26,36 @@ void plan_segment(const Program& p, const Segment& segment, const SymbolValues& 
         [&] { return describe_step(p, v); },
         [&] { return eval(p.values[static_cast<std::size_t>(v)].fact.shape, symbols); });
   };
-  std::vector<Lifetime> lifetimes;
+  // By memory: the host's, the device's.
+  std::vector<Lifetime> lifetimes[2];
   std::unordered_map<int, std::size_t> index;  // place → lifetime
   for (int v : segment.arena) {
+    const ProgramValue& value = p.values[static_cast<std::size_t>(v)];
     const Shape shape = shape_of(v);
-    const auto bytes = checked_mul(
-        shape.elements(),
-        static_cast<std::int64_t>(size_of(p.values[static_cast<std::size_t>(v)].fact.dtype)));
+    const auto bytes =
+        checked_mul(shape.elements(), static_cast<std::int64_t>(size_of(value.fact.dtype)));
     bound.shapes.push_back({v, shape});
     const int place = p.place[static_cast<std::size_t>(v)];
-    const auto [it, added] = index.try_emplace(place, lifetimes.size());
+    auto& list = lifetimes[value.on_device ? 1 : 0];
+    const auto [it, added] = index.try_emplace(place, list.size());
     if (added) {
       // Values that later segments read stay to the end of this one and beyond.
       const int last = p.last_step[static_cast<std::size_t>(place)];
-      lifetimes.push_back({bytes, p.first_step[static_cast<std::size_t>(place)], last, 0});
+      list.push_back({bytes, p.first_step[static_cast<std::size_t>(place)], last, 0});
     }
-    lifetimes[it->second].bytes = std::max(lifetimes[it->second].bytes, bytes);
+    list[it->second].bytes = std::max(list[it->second].bytes, bytes);
   }
-  const ArenaLayout layout = plan_memory(lifetimes);
+  for (const auto& [place, i] : index) {
+    if (p.values[static_cast<std::size_t>(place)].on_device)
+      bound.device_places.push_back({place, lifetimes[1][i].bytes});
+  }
+  const ArenaLayout layout = plan_memory(lifetimes[0]);
   bound.arena_bytes = layout.bytes;
   bound.lower_bound = layout.lower_bound;
+  bound.device_arena_bytes = plan_memory(lifetimes[1]).bytes;
   for (int v : segment.arena) {
-    bound.offsets.push_back({v, lifetimes[index.at(p.place[static_cast<std::size_t>(v)])].offset});
+    const auto& list = lifetimes[p.values[static_cast<std::size_t>(v)].on_device ? 1 : 0];
+    bound.offsets.push_back({v, list[index.at(p.place[static_cast<std::size_t>(v)])].offset});
   }
   for (int v : segment.aliases) {
     const Shape shape = shape_of(v);

@@ -1,6 +1,7 @@
 // A segment of a program bound to concrete sizes.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -15,14 +16,27 @@ struct BoundStep {
   std::vector<TensorView*> out;
 };
 
+// Queued steps that follow each other without a sync: recorded once, then replayed.
+struct QueuedSpan {
+  int begin = 0, end = 0;  // steps, counted from the segment's first
+  std::unique_ptr<DeviceRecording> recording;
+  std::uint64_t memory = 0;  // the state of the session's memory that the recording holds for
+};
+
 struct BoundSegment {
   std::vector<std::int64_t> key;              // values of the program's symbols, -1: unknown
   std::vector<std::pair<int, Shape>> shapes;  // of the values that this segment places or aliases
-  std::vector<std::pair<int, std::int64_t>> offsets;  // of the values in the arena
+  std::vector<std::pair<int, std::int64_t>> offsets;  // of the values in the arena of their memory
   std::vector<BoundStep> steps;
+  std::vector<QueuedSpan> spans;
   std::int64_t arena_bytes = 0;
   std::int64_t lower_bound = 0;
   std::size_t workspace_bytes = 0;
+  // The same in the device's memory.
+  std::int64_t device_arena_bytes = 0;
+  std::size_t device_workspace_bytes = 0;
+  std::vector<std::pair<int, std::int64_t>> device_places;  // bytes of each place there
+  std::map<int, DeviceBufferPtr> device_buffers;  // where each place has a buffer of its own
 };
 
 // Evaluates shapes and plans the arena; the steps are bound by the session, which owns the views.

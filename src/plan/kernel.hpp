@@ -10,6 +10,7 @@
 #include "base/threads.hpp"
 #include "graph/dim.hpp"
 #include "graph/operator.hpp"
+#include "plan/device.hpp"
 #include "tensor/tensor.hpp"
 
 namespace treadle {
@@ -23,12 +24,16 @@ struct BindContext {
   int threads = 1;
 };
 
-// What a bound kernel runs on: the same views as at binding, all with data.
+// What a bound kernel runs on: the same views as at binding, all with data. A kernel of a queued
+// step enqueues its work on `queue`; views of values on the device, and the workspace, hold device
+// addresses then.
 struct RunContext {
   std::span<const TensorView* const> in;
   std::span<TensorView* const> out;
   void* workspace = nullptr;  // 64-byte aligned, workspace_bytes() long, contents undefined
   Parallel& parallel;
+  DeviceQueue* queue = nullptr;
+  const char* label = "";  // "node 'conv1' (Conv)": lives as long as the program
 };
 
 // A kernel for given shapes. Used by one thread at a time. run() allocates nothing in steady state.

@@ -73,6 +73,7 @@ void run_in_place(Program& p, Places& places, std::vector<int>& segment_of) {
       continue;
     if (at(p.last_step, from) != s || at(segment_of, at(p.first_step, from)) != at(segment_of, s))
       continue;
+    if (at(p.values, in).on_device != at(p.values, out).on_device) continue;
     const Fact &a = at(p.values, in).fact, &b = at(p.values, out).fact;
     if (a.dtype != b.dtype || !(a.shape == b.shape)) continue;
     // Another operand in the same memory may be read after it was written over.
@@ -85,12 +86,48 @@ void run_in_place(Program& p, Places& places, std::vector<int>& segment_of) {
   }
 }
 
+// Decides before which steps the queue must be empty, and keeps the host memory of queued copies
+// alone until then: a copy to the device may still read it, a copy from there may already write it.
+void find_syncs(Program& p, Places& places) {
+  std::vector<int> reading;  // host places that queued copies read
+  std::vector<bool> arriving(p.values.size(), false);
+  bool pending = false;
+  const auto settle = [&](int s) {
+    for (int v : reading) at(p.last_step, v) = std::max(at(p.last_step, v), s);
+    reading.clear();
+    arriving.assign(p.values.size(), false);
+    pending = false;
+  };
+  for (int s = 0; s < static_cast<int>(p.steps.size()); ++s) {
+    Step& step = at(p.steps, s);
+    step.label = fmt::format("node '{}' ({})", step.name, step.op_name);
+    if (step.queued) {
+      pending = true;
+      for (int v : step.in) {
+        if (v >= 0 && !at(p.values, v).on_device) reading.push_back(places.root(v));
+      }
+      for (int v : step.out) {
+        if (v >= 0 && !at(p.values, v).on_device)
+          arriving[static_cast<std::size_t>(places.root(v))] = true;
+      }
+      continue;
+    }
+    step.sync_before = std::any_of(step.in.begin(), step.in.end(), [&](int v) {
+      return v >= 0 && arriving[static_cast<std::size_t>(places.root(v))];
+    });
+    if (step.sync_before) settle(s);
+  }
+  p.sync_at_end = pending;
+  if (pending) settle(static_cast<int>(p.steps.size()));
+}
+
 void find_places(Program& p, std::vector<int>& segment_of) {
   Places places(p.values.size());
   for (int v = 0; v < static_cast<int>(p.values.size()); ++v) {
     if (at(p.values, v).storage == Storage::Alias) places.put(v, at(p.values, v).alias_of);
   }
   find_lifetimes(p, places);
+  find_syncs(p, places);
   run_in_place(p, places, segment_of);
   p.place.resize(p.values.size());
   for (int v = 0; v < static_cast<int>(p.values.size()); ++v) at(p.place, v) = places.root(v);

@@ -28,6 +28,11 @@ struct LowerOptions {
   // Denormals count as zero, as inputs and results, while a session runs. The caller's
   // floating-point state comes back afterwards.
   bool flush_denormals = true;
+  // With a device target: an operator that the device does not take is an error instead of a step
+  // on the CPU.
+  bool require_device = false;
+  // Operators of these names stay on the CPU whatever the device can do.
+  std::vector<std::string> keep_on_cpu;
   // Bound shapes kept per session.
   int bind_cache = 8;
 };
@@ -49,6 +54,9 @@ struct ProgramValue {
   std::shared_ptr<const Tensor> constant;
   int alias_of = -1;
   std::string view_op;  // of an alias: the operator that makes it, "Reshape"
+  // In the memory of the program's device; an alias lies where its base does.
+  bool on_device = false;
+  DeviceBufferPtr device_constant;  // of a Constant on the device
 };
 
 struct Step {
@@ -65,6 +73,13 @@ struct Step {
   // True when an output brings symbols or is Owned: a segment ends after it.
   bool dynamic = false;
   Cost cost;
+  // The kernel enqueues its work on the device's queue: device kernels and copies between memories.
+  bool queued = false;
+  // The queue must be empty before this step runs: it reads what a queued copy brings to the host.
+  // Set by finish().
+  bool sync_before = false;
+  std::string label;       // "node 'conv1' (Conv)", for errors of the device; set by finish()
+  std::string why_on_cpu;  // with a device target: why this step does not run there
   std::vector<std::shared_ptr<const Program>> subprograms;
 };
 
@@ -81,11 +96,13 @@ struct Program {
   std::vector<int> inputs, outputs;
   std::vector<std::string> output_names;
   LowerOptions options;
+  std::shared_ptr<Device> device;  // null: everything runs on the CPU
 
   // Filled by finish().
   std::vector<std::string> symbols;  // every symbol that a size depends on
   std::vector<Segment> segments;
-  std::vector<int> place;  // the value in whose memory each value lies (itself, mostly)
+  bool sync_at_end = false;  // queued steps after the last sync
+  std::vector<int> place;    // the value in whose memory each value lies (itself, mostly)
   std::vector<int> first_step, last_step;  // of each place: when it is written first, used last
 };
 

@@ -11,6 +11,7 @@
 #include "graph/evaluate.hpp"
 #include "plan/binding.hpp"
 #include "plan/eval_step.hpp"
+#include "plan/session_device.hpp"
 #include "tensor/limit.hpp"
 
 namespace treadle {
@@ -43,9 +44,11 @@ struct Session::Impl final : StepHost {
     std::list<BoundSegment> cache;  // the most recently used first
     BoundSegment* active = nullptr;
     Tensor arena;
+    std::unique_ptr<StagingBuffer> staging;  // in place of the arena when there is a device
   };
   std::vector<SegmentState> segments;
   Tensor workspace;
+  std::unique_ptr<SessionDevice> device;
   std::map<std::pair<const Step*, std::size_t>, std::unique_ptr<Session>> subsessions;
   std::vector<Shape> last_shapes;
   bool inputs_known = false;
@@ -64,6 +67,7 @@ struct Session::Impl final : StepHost {
     outputs.resize(program->outputs.size());
     last_shapes.resize(program->inputs.size());
     has_dynamic = segments.size() > 1;
+    if (program->device) device = std::make_unique<SessionDevice>(program->device, segments.size());
     for (std::size_t v = 0; v < views.size(); ++v) {
       const ProgramValue& value = program->values[v];
       views[v].dtype = value.fact.dtype;
@@ -71,6 +75,9 @@ struct Session::Impl final : StepHost {
         views[v] = value.constant->view();
       else if (value.storage == Storage::Constant)
         views[v].shape = concrete(value.fact.shape);
+      if (value.device_constant)
+        views[v].data =
+            reinterpret_cast<void*>(static_cast<std::uintptr_t>(value.device_constant->address()));
     }
   }
 
@@ -180,6 +187,8 @@ struct Session::Impl final : StepHost {
       state.cache.splice(state.cache.begin(), state.cache, it);
       install(index, state.cache.front());
     } else {
+      // Commands of a binding that may be dropped below must have run.
+      if (device) device->queue().sync();
       // Not in the cache before it is complete: a failed binding leaves nothing behind.
       std::list<BoundSegment> fresh(1);
       fresh.front().key = std::move(k);
@@ -205,10 +214,22 @@ struct Session::Impl final : StepHost {
       for (int v : step.out) b.out.push_back(v < 0 ? nullptr : &views[u(v)]);
       in_context([&] { return "node '" + step.name + "' (" + step.op_name + ")"; },
                  [&] { b.kernel = bind_step(step, b); });
-      bound.workspace_bytes = std::max(bound.workspace_bytes, b.kernel->workspace_bytes());
+      auto& bytes = step.queued ? bound.device_workspace_bytes : bound.workspace_bytes;
+      bytes = std::max(bytes, b.kernel->workspace_bytes());
       bound.steps.push_back(std::move(b));
     }
+    find_spans(segment, bound);
     install(index, bound);
+  }
+
+  void find_spans(const Segment& segment, BoundSegment& bound) const {
+    for (int s = segment.begin; s < segment.end; ++s) {
+      if (!program->steps[u(s)].queued) continue;
+      const int at = s - segment.begin;
+      if (bound.spans.empty() || bound.spans.back().end != at)
+        bound.spans.push_back({at, at, nullptr, 0});
+      bound.spans.back().end = at + 1;
+    }
   }
 
   std::unique_ptr<BoundKernel> bind_step(const Step& step, const BoundStep& b) {
@@ -224,6 +245,7 @@ struct Session::Impl final : StepHost {
   }
 
   void install(std::size_t index, BoundSegment& bound) {
+    void* base = nullptr;
     const int first = program->segments[index].begin;
     in_context(
         [&] {
@@ -233,12 +255,24 @@ struct Session::Impl final : StepHost {
                                  : "the inputs");
         },
         [&] {
-          grow(segments[index].arena, bound.arena_bytes);
+          base = host_arena(segments[index], bound.arena_bytes);
           grow(workspace, static_cast<std::int64_t>(bound.workspace_bytes));
         });
     for (const auto& [v, shape] : bound.shapes) views[u(v)].shape = shape;
-    auto* base = static_cast<std::uint8_t*>(segments[index].arena.mutable_data());
-    for (const auto& [v, offset] : bound.offsets) views[u(v)].data = base + offset;
+    for (const auto& [v, offset] : bound.offsets) {
+      if (!program->values[u(v)].on_device)
+        views[u(v)].data = static_cast<std::uint8_t*>(base) + offset;
+    }
+    if (device) device->install(index, *program, bound, views);
+  }
+
+  void* host_arena(SegmentState& state, std::int64_t bytes) {
+    if (device) {
+      device->reserve_staging(state.staging, static_cast<std::size_t>(bytes));
+      return state.staging->data();
+    }
+    grow(state.arena, bytes);
+    return state.arena.mutable_data();
   }
 
   void run_segment(std::size_t index) {
@@ -246,32 +280,64 @@ struct Session::Impl final : StepHost {
     const Segment& segment = program->segments[index];
     for (int v : segment.aliases) views[u(v)].data = views[u(program->values[u(v)].alias_of)].data;
     BoundSegment& bound = *segments[index].active;
+    auto span = bound.spans.begin();
     for (std::size_t i = 0; i < bound.steps.size(); ++i) {
       const Step& step = program->steps[u(segment.begin) + i];
-      BoundStep& b = bound.steps[i];
-      try {
-        WorkLimit::check_time();
-        RunContext ctx{b.in, b.out, workspace.mutable_data(), *parallel};
-        if (observer) [[unlikely]]
-          run_observed(step, b, ctx);
-        else
-          b.kernel->run(ctx);
-        if (step.dynamic) solve_outputs(step);
-      } catch (Error& e) {
-        e.in("node '" + step.name + "' (" + step.op_name + ")");
-        throw;
+      if (step.queued && !observer) {
+        device->run(*span, [&] {
+          for (int s = span->begin; s < span->end; ++s)
+            run_step(program->steps[u(segment.begin + s)], bound.steps[u(s)]);
+        });
+        i = u(span->end) - 1;
+        ++span;
+        continue;
       }
+      if (step.sync_before) device->queue().sync();
+      run_step(step, bound.steps[i]);
+    }
+  }
+
+  void run_step(const Step& step, BoundStep& b) {
+    try {
+      WorkLimit::check_time();
+      RunContext ctx{b.in,
+                     b.out,
+                     step.queued ? device->workspace() : workspace.mutable_data(),
+                     *parallel,
+                     device ? &device->queue() : nullptr,
+                     step.label.c_str()};
+      if (observer) [[unlikely]]
+        run_observed(step, b, ctx);
+      else
+        b.kernel->run(ctx);
+      if (step.dynamic) solve_outputs(step);
+    } catch (Error& e) {
+      e.in(step.label);
+      throw;
     }
   }
 
   void run_observed(const Step& step, BoundStep& b, RunContext& ctx) {
     const auto start = std::chrono::steady_clock::now();
     b.kernel->run(ctx);
+    if (step.queued) device->queue().sync();
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::steady_clock::now() - start);
     std::vector<Value> results;
-    for (int v : step.out) results.push_back(v < 0 ? Value() : peek(v));
+    for (int v : step.out) results.push_back(v < 0 ? Value() : observe(v));
     observer(step, results, ns.count(), b.kernel->variant());
+  }
+
+  // The value as the host sees it: copied there when it lies on the device.
+  Value observe(int v) {
+    if (!program->values[u(v)].on_device) return peek(v);
+    const TensorView& view = views[u(v)];
+    Tensor t(view.dtype, view.shape);
+    device->queue().download(
+        t.mutable_data(), static_cast<DeviceAddress>(reinterpret_cast<std::uintptr_t>(view.data)),
+        t.bytes());
+    device->queue().sync();
+    return t;
   }
 
   // The value without a copy; valid until the session runs again.
@@ -304,6 +370,7 @@ struct Session::Impl final : StepHost {
     if (has_dynamic) inputs_known = false;
     set_inputs(inputs);
     for (std::size_t i = 0; i < segments.size(); ++i) run_segment(i);
+    if (program->sync_at_end) device->queue().sync();
     for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i] = peek(program->outputs[i]);
   }
 };
@@ -337,7 +404,10 @@ std::optional<Error> guarded(F&& f) noexcept {
 }  // namespace
 
 std::optional<Error> Session::run(std::span<const Value> inputs) noexcept {
-  return guarded([&] { impl_->run(inputs); });
+  auto error = guarded([&] { impl_->run(inputs); });
+  // Commands that were queued before the error must not meet the next run's memory.
+  if (error && impl_->device) guarded([&] { impl_->device->queue().sync(); });
+  return error;
 }
 
 const Value& Session::output(std::size_t i) const {
@@ -379,8 +449,13 @@ MemoryPlan Session::memory() const {
     m.lower_bound_bytes += s.active->lower_bound;
     m.workspace_bytes =
         std::max(m.workspace_bytes, static_cast<std::int64_t>(s.active->workspace_bytes));
+    m.device_bytes += s.active->device_arena_bytes;
   }
   return m;
+}
+
+DeviceCounters Session::device_counters() const {
+  return impl_->device ? impl_->device->queue().counters() : DeviceCounters{};
 }
 
 std::string Session::print_binding() const {

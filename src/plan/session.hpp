@@ -17,9 +17,11 @@ struct MemoryPlan {
   std::int64_t arena_bytes = 0;        // as planned
   std::int64_t lower_bound_bytes = 0;  // the largest sum of values alive at once
   std::int64_t workspace_bytes = 0;
+  std::int64_t device_bytes = 0;  // arena and workspace in the device's memory
 };
 
-// Called after each step while profiling or comparing: step, its outputs, nanoseconds.
+// Called after each step while profiling or comparing: step, its outputs (copied to the host when
+// they lie on the device), nanoseconds (of a queued step: until the device is done with it).
 using StepObserver = std::function<void(const Step&, std::span<const Value> outputs,
                                         std::int64_t ns, std::string_view variant)>;
 
@@ -46,6 +48,8 @@ class Session {
   void set_symbols(SymbolValues symbols);
   void set_observer(StepObserver observer);
   MemoryPlan memory() const;
+  // What this session's queue has done so far; all zero without a device.
+  DeviceCounters device_counters() const;
   // One line a step of the current binding: kernel variant, shapes, offsets.
   std::string print_binding() const;
 

@@ -27,7 +27,7 @@ std::size_t page_bytes() {
   return bytes;
 }
 
-std::size_t round_up(std::size_t value, std::size_t multiple) {
+[[maybe_unused]] std::size_t round_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
@@ -43,7 +43,7 @@ std::size_t free_bytes() {
   return pages < 0 ? 0 : static_cast<std::size_t>(pages) * page_bytes();
 }
 
-bool all_fresh(const char* begin, const char* end) {
+[[maybe_unused]] bool all_fresh(const char* begin, const char* end) {
   return std::all_of(begin, end, [](char c) { return static_cast<unsigned char>(c) == kFresh; });
 }
 

@@ -1,0 +1,105 @@
+#include "gpu/lower.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "gpu/translators.hpp"
+#include "graph/basic_ops.hpp"
+
+namespace treadle::gpu {
+namespace {
+
+struct Entry {
+  std::string_view op;
+  Translator translator;
+};
+
+constexpr Entry kTable[] = {
+#define TREADLE_GPU(Operator, function) {#Operator, function},
+#include "gpu/translators.inc"
+#undef TREADLE_GPU
+};
+
+class Target final : public cpu::DeviceTarget {
+ public:
+  explicit Target(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  const std::shared_ptr<Device>& device() const override { return device_; }
+
+  DeviceTranslation translate(const cpu::TranslateContext& ctx) override {
+    DeviceTranslation last =
+        refuse("no device kernel computes " + std::string(ctx.node.op->name()));
+    for (const Entry& e : kTable) {
+      if (e.op != ctx.node.op->name()) continue;
+      DeviceTranslation t = e.translator({ctx, *device_});
+      if (t.kernel) return t;
+      last = std::move(t);
+    }
+    return last;
+  }
+
+ private:
+  std::shared_ptr<Device> device_;
+};
+
+class DeviceKernel final : public Kernel {
+ public:
+  DeviceKernel(std::string_view name,
+               std::function<std::unique_ptr<BoundKernel>(const BindContext&)> bind,
+               std::vector<std::size_t> consumed, std::size_t packed_bytes)
+      : name_(name),
+        bind_(std::move(bind)),
+        consumed_(std::move(consumed)),
+        packed_bytes_(packed_bytes) {}
+  std::string_view name() const override { return name_; }
+  std::unique_ptr<BoundKernel> bind(const BindContext& ctx) const override { return bind_(ctx); }
+  std::size_t packed_bytes() const override { return packed_bytes_; }
+  bool consumes(std::size_t i) const override {
+    return std::find(consumed_.begin(), consumed_.end(), i) != consumed_.end();
+  }
+
+ private:
+  std::string_view name_;
+  std::function<std::unique_ptr<BoundKernel>(const BindContext&)> bind_;
+  std::vector<std::size_t> consumed_;
+  std::size_t packed_bytes_;
+};
+
+}  // namespace
+
+KernelPtr device_kernel(std::string_view name,
+                        std::function<std::unique_ptr<BoundKernel>(const BindContext&)> bind,
+                        std::vector<std::size_t> consumed, std::size_t packed_bytes) {
+  return std::make_shared<const DeviceKernel>(name, std::move(bind), std::move(consumed),
+                                              packed_bytes);
+}
+
+DeviceBufferPtr upload(Device& device, const void* data, std::size_t bytes, std::string_view what) {
+  auto buffer = device.allocate(std::max<std::size_t>(bytes, 1), what);
+  if (bytes == 0) return buffer;
+  auto queue = device.make_queue();
+  queue->upload(buffer->address(), data, bytes);
+  queue->sync();
+  return buffer;
+}
+
+std::shared_ptr<const Program> lower(Graph graph, const LowerOptions& options,
+                                     std::shared_ptr<Device> device) {
+  Target target(std::move(device));
+  return cpu::lower(std::move(graph), options, &target);
+}
+
+std::shared_ptr<Device> device_from_name(std::string_view target) {
+  if (target == "sim") return make_sim_device();
+  if (target == "cuda") return make_cuda_device();
+  int ordinal = -1;
+  if (target.starts_with("cuda:")) {
+    const std::string_view digits = target.substr(5);
+    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
+    if (code == std::errc() && end == digits.data() + digits.size() && ordinal >= 0)
+      return make_cuda_device(ordinal);
+  }
+  fail(ErrorKind::Parse, "target '{}' is not known; expected cpu, cuda, cuda:N or sim", target);
+}
+
+}  // namespace treadle::gpu

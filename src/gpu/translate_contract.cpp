@@ -1,0 +1,133 @@
+// Contract in f32 as matrix products on a device.
+#include <algorithm>
+#include <span>
+
+#include "base/error.hpp"
+#include "cpu/contract_plan.hpp"
+#include "cpu/epilogue.hpp"
+#include "gpu/gemm_plan.hpp"
+#include "gpu/translators.hpp"
+#include "ops/contract.hpp"
+
+namespace treadle::gpu {
+namespace {
+
+using cpu::ContractPlan;
+using cpu::LoopDim;
+
+// Launches for loops beyond the two that one launch covers.
+constexpr std::int64_t kMostLaunches = 4096;
+
+// A vector over the last axis, repeated where other axes were merged into the columns.
+DeviceBufferPtr upload_repeated(Device& device, const std::vector<float>& row,
+                                std::int64_t columns) {
+  if (row.empty()) return nullptr;
+  std::vector<float> all;
+  while (all.size() < static_cast<std::size_t>(columns))
+    all.insert(all.end(), row.begin(), row.end());
+  return upload(device, all.data(), all.size() * sizeof(float), "the bias of a matrix product");
+}
+
+class BoundContract final : public BoundKernel {
+ public:
+  BoundContract(Device& device, const ContractPlan& plan, const cpu::OwnedEpilogue& epilogue)
+      : swapped_(plan.swapped),
+        residual_(epilogue.residual),
+        bias_(upload_repeated(device, epilogue.bias, plan.n.size)),
+        slope_(upload_repeated(device, epilogue.slope, plan.n.size)),
+        gemm_(describe(plan), DType::F32, end(plan, epilogue)) {
+    const std::size_t inner = std::min<std::size_t>(2, plan.loops.size());
+    std::int64_t count = 1;
+    const auto outer = std::span(plan.loops).first(plan.loops.size() - inner);
+    for (const LoopDim& l : outer) count = checked_mul(count, l.size);
+    check(count <= kMostLaunches, ErrorKind::Unsupported,
+          "the contraction takes {} launches, at most {} are made", count, kMostLaunches);
+    for (std::int64_t i = 0; i < count; ++i) {
+      LoopDim at;
+      std::int64_t rest = i;
+      for (std::size_t d = outer.size(); d-- > 0;) {
+        const std::int64_t step = rest % outer[d].size;
+        rest /= outer[d].size;
+        at.a += step * outer[d].a;
+        at.b += step * outer[d].b;
+        at.c += step * outer[d].c;
+      }
+      offsets_.push_back(at);
+    }
+  }
+
+  std::size_t workspace_bytes() const override { return gemm_.workspace_bytes(); }
+  std::string_view variant() const override { return gemm_.name(); }
+
+  void run(RunContext& ctx) override {
+    for (const LoopDim& o : offsets_) {
+      ProductAddresses at;
+      at.left = shifted(*ctx.in[swapped_ ? 1 : 0], o.a);
+      at.right = shifted(*ctx.in[swapped_ ? 0 : 1], o.b);
+      at.y = shifted(*ctx.out[0], o.c);
+      if (residual_) at.residual = shifted(*ctx.in.back(), o.c);
+      if (bias_) at.bias = bias_->address();
+      if (slope_) at.slope = slope_->address();
+      gemm_.run(queue(ctx), at, workspace(ctx), ctx.label);
+    }
+  }
+
+ private:
+  static DeviceAddress shifted(const TensorView& v, std::ptrdiff_t elements) {
+    return address(v) + static_cast<DeviceAddress>(elements) * sizeof(float);
+  }
+
+  static GemmDesc describe(const ContractPlan& p) {
+    GemmDesc d;
+    d.M = p.m.size;
+    d.N = p.n.size;
+    d.K = p.k.size;
+    d.a_m = p.m.a;
+    d.a_k = p.k.a;
+    d.b_k = p.k.b;
+    d.b_n = p.n.b;
+    const std::size_t inner = std::min<std::size_t>(2, p.loops.size());
+    for (std::size_t i = 0; i < inner; ++i) {
+      const LoopDim& l = p.loops[p.loops.size() - inner + i];
+      d.batch[i] = l.size;
+      d.a_batch[i] = l.a;
+      d.b_batch[i] = l.b;
+      d.y_batch[i] = d.residual_batch[i] = l.c;
+    }
+    return d;
+  }
+
+  static EpilogueDesc end(const ContractPlan& p, const cpu::OwnedEpilogue& e) {
+    EpilogueDesc d;
+    d.bias = !e.bias.empty();
+    if (e.residual)
+      d.residual = e.residual_before_act ? ResidualAt::BeforeAct : ResidualAt::AfterAct;
+    d.act = e.act;
+    d.a = e.a;
+    d.b = e.b;
+    // One row has no distance to the next.
+    d.y_stride = d.residual_stride = p.m.size > 1 ? p.m.c : 0;
+    return d;
+  }
+
+  bool swapped_, residual_;
+  DeviceBufferPtr bias_, slope_;
+  GemmPlan gemm_;
+  std::vector<LoopDim> offsets_;
+};
+
+}  // namespace
+
+DeviceTranslation translate_contract(const TranslateContext& ctx) {
+  const auto& op = *ctx.node.op->as<ops::Contract>();
+  if (ctx.in(0).dtype != DType::F32) return refuse("the product is not in f32");
+  if (!cpu::is_gemm(op)) return refuse("the contraction is no matrix product");
+  return {device_kernel(
+      "gemm", [keep = ctx.node.op, &op, &device = ctx.device,
+               epilogue = cpu::OwnedEpilogue(ctx.fused, nullptr)](const BindContext& b) {
+        const auto plan = cpu::plan_contract(op, b.in[0]->shape, b.in[1]->shape, b.out[0]->shape);
+        return std::make_unique<BoundContract>(device, plan, epilogue);
+      })};
+}
+
+}  // namespace treadle::gpu

@@ -1,0 +1,99 @@
+// Convolution on a device: channels last, constant weights.
+#include "base/error.hpp"
+#include "cpu/conv_desc.hpp"
+#include "cpu/epilogue.hpp"
+#include "gpu/conv_plan.hpp"
+#include "gpu/translators.hpp"
+#include "ops/conv.hpp"
+
+namespace treadle::gpu {
+namespace {
+
+EpilogueDesc describe(const cpu::OwnedEpilogue& e) {
+  EpilogueDesc d;
+  d.bias = !e.bias.empty();
+  if (e.residual) d.residual = e.residual_before_act ? ResidualAt::BeforeAct : ResidualAt::AfterAct;
+  d.act = e.act;
+  d.a = e.a;
+  d.b = e.b;
+  return d;
+}
+
+DeviceBufferPtr upload_row(Device& device, const std::vector<float>& row, std::string_view what) {
+  if (row.empty()) return nullptr;
+  return upload(device, row.data(), row.size() * sizeof(float), what);
+}
+
+class ConvKernel final : public Kernel {
+ public:
+  ConvKernel(const TranslateContext& ctx, const ops::Conv& op, const Tensor& w)
+      : op_(op), w_shape_(w.shape()) {
+    const cpu::OwnedEpilogue epilogue(ctx.fused, ctx.constant(2));
+    epilogue_ = describe(epilogue);
+    const auto desc =
+        cpu::conv_desc(op, cpu::typical_shape(op, ctx.in(0).shape, w_shape_), w_shape_);
+    const ConvPlan plan(desc, DType::F32, epilogue_);
+    layout_ = plan.weight_layout();
+    const auto packed =
+        plan.pack(static_cast<const float*>(w.data()), cpu::weight_strides(op.weight_layout, desc));
+    const std::string what = "weights of node '" + ctx.node.name + "'";
+    weights_ = upload(ctx.device, packed.data(), packed.size(), what);
+    bias_ = upload_row(ctx.device, epilogue.bias, what);
+    slope_ = upload_row(ctx.device, epilogue.slope, what);
+  }
+
+  std::string_view name() const override { return "conv"; }
+  bool consumes(std::size_t i) const override { return i == 1 || i == 2; }
+  std::size_t packed_bytes() const override { return weights_->bytes(); }
+  std::unique_ptr<BoundKernel> bind(const BindContext& ctx) const override;
+
+ private:
+  class Bound;
+  ops::Conv op_;
+  Shape w_shape_;
+  EpilogueDesc epilogue_;
+  WeightLayout layout_ = WeightLayout::Tiles;
+  DeviceBufferPtr weights_, bias_, slope_;
+};
+
+class ConvKernel::Bound final : public BoundKernel {
+ public:
+  Bound(const ConvKernel& kernel, ConvPlan plan) : kernel_(kernel), plan_(std::move(plan)) {}
+  std::size_t workspace_bytes() const override { return plan_.workspace_bytes(); }
+  std::string_view variant() const override { return plan_.name(); }
+  void run(RunContext& ctx) override {
+    ProductAddresses at;
+    at.left = address(*ctx.in[0]);
+    at.right = kernel_.weights_->address();
+    if (kernel_.bias_) at.bias = kernel_.bias_->address();
+    if (kernel_.slope_) at.slope = kernel_.slope_->address();
+    if (kernel_.epilogue_.residual != ResidualAt::None) at.residual = address(*ctx.in.back());
+    at.y = address(*ctx.out[0]);
+    plan_.run(queue(ctx), at, workspace(ctx), ctx.label);
+  }
+
+ private:
+  const ConvKernel& kernel_;
+  ConvPlan plan_;
+};
+
+std::unique_ptr<BoundKernel> ConvKernel::bind(const BindContext& ctx) const {
+  ConvPlan plan(cpu::conv_desc(op_, ctx.in[0]->shape, w_shape_), DType::F32, epilogue_);
+  check(plan.weight_layout() == layout_, ErrorKind::Unsupported,
+        "an input of shape {} needs another kernel than the one that its weights were packed for",
+        ctx.in[0]->shape.str());
+  return std::make_unique<Bound>(*this, std::move(plan));
+}
+
+}  // namespace
+
+DeviceTranslation translate_conv(const TranslateContext& ctx) {
+  const auto& op = *ctx.node.op->as<ops::Conv>();
+  if (ctx.in(0).dtype != DType::F32) return refuse("the convolution is not in f32");
+  if (op.layout != ops::Layout::ChannelsLast) return refuse("the convolution is not channels-last");
+  if (!cpu::has_conv_kernel(ctx.graph, ctx.node))
+    return refuse("its weights or bias are not constant, or it has no one to three dimensions");
+  return {std::make_shared<ConvKernel>(ctx, op, *ctx.constant(1)), -1, {}};
+}
+
+}  // namespace treadle::gpu

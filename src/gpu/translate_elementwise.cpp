@@ -1,0 +1,65 @@
+// Unary, Binary, Select and Cast on a device.
+#include "gpu/elementwise_plan.hpp"
+#include "gpu/translators.hpp"
+#include "ops/binary.hpp"
+#include "ops/cast.hpp"
+#include "ops/unary.hpp"
+
+namespace treadle::gpu {
+namespace {
+
+constexpr std::size_t kMostInputs = 3;
+
+class BoundElementwise final : public BoundKernel {
+ public:
+  explicit BoundElementwise(ElementwisePlan plan) : plan_(std::move(plan)) {}
+  void run(RunContext& ctx) override {
+    DeviceAddress inputs[kMostInputs];
+    for (std::size_t i = 0; i < ctx.in.size(); ++i) inputs[i] = address(*ctx.in[i]);
+    plan_.run(queue(ctx), {inputs, ctx.in.size()}, address(*ctx.out[0]), ctx.label);
+  }
+
+ private:
+  ElementwisePlan plan_;
+};
+
+// A kernel of a plan over all inputs, in their order; `steps` adds what is done with them.
+template <typename F>
+KernelPtr elementwise(std::string_view name, OperatorPtr keep, F steps) {
+  return device_kernel(name, [keep = std::move(keep), steps](const BindContext& b) {
+    ElementwisePlan plan(b.out[0]->dtype, b.out[0]->shape);
+    for (const TensorView* in : b.in) plan.input(in->dtype, in->shape);
+    steps(plan);
+    return std::make_unique<BoundElementwise>(std::move(plan));
+  });
+}
+
+}  // namespace
+
+DeviceTranslation translate_unary(const TranslateContext& ctx) {
+  const auto& op = *ctx.node.op->as<ops::Unary>();
+  if (auto why = why_no_unary(op, ctx.in(0).dtype); !why.empty()) return refuse(std::move(why));
+  if (auto why = why_no_element(ctx.out().dtype); !why.empty()) return refuse(std::move(why));
+  return {elementwise("unary", ctx.node.op, [&op](ElementwisePlan& plan) { plan.unary(op); })};
+}
+
+DeviceTranslation translate_binary(const TranslateContext& ctx) {
+  const auto fn = ctx.node.op->as<ops::Binary>()->fn;
+  const DType a = ctx.in(0).dtype, b = ctx.in(1).dtype;
+  if (a != b) return refuse("its inputs differ in dtype");
+  if (auto why = why_no_binary(fn, a); !why.empty()) return refuse(std::move(why));
+  return {elementwise("binary", ctx.node.op, [fn](ElementwisePlan& plan) { plan.binary(fn, 1); })};
+}
+
+DeviceTranslation translate_select(const TranslateContext& ctx) {
+  if (auto why = why_no_element(ctx.out().dtype); !why.empty()) return refuse(std::move(why));
+  return {elementwise("select", ctx.node.op, [](ElementwisePlan& plan) { plan.select(1, 2); })};
+}
+
+DeviceTranslation translate_cast(const TranslateContext& ctx) {
+  for (const DType dtype : {ctx.in(0).dtype, ctx.out().dtype})
+    if (auto why = why_no_element(dtype); !why.empty()) return refuse(std::move(why));
+  return {elementwise("cast", ctx.node.op, [](ElementwisePlan&) {})};
+}
+
+}  // namespace treadle::gpu
