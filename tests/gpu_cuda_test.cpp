@@ -224,6 +224,7 @@ tk::CopyParams copy_params(int log2) {
   // A divisor 2^n is the shift alone.
   for (tk::tk_divisor& size : p.size) size = {1, 0, 0};
   p.size[0] = {1u << log2, 0, static_cast<tk::tk_u32>(log2)};
+  p.rank = 1;
   p.from_stride[0] = p.to_stride[0] = 1;
   p.count = 1 << log2;
   return p;
