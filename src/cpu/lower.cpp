@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "base/error.hpp"
@@ -9,6 +10,9 @@
 #include "cpu/translate.hpp"
 #include "graph/basic_ops.hpp"
 #include "ops/axis.hpp"
+#include "ops/binary.hpp"
+#include "ops/reduce.hpp"
+#include "ops/unary.hpp"
 
 namespace treadle::cpu {
 namespace {
@@ -49,6 +53,14 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// " add" for Binary: which function a general operator computes; empty for others.
+std::string function_of(const Operator& op) {
+  if (const auto* b = op.as<ops::Binary>()) return fmt::format(" {}", ops::name_of(b->fn));
+  if (const auto* u = op.as<ops::Unary>()) return fmt::format(" {}", ops::name_of(u->fn));
+  if (const auto* r = op.as<ops::Reduce>()) return fmt::format(" {}", ops::name_of(r->fn));
+  return {};
+}
+
 class Lowering {
  public:
   Lowering(Graph graph, const LowerOptions& options, SymbolSet known, DeviceTarget* target)
@@ -67,6 +79,9 @@ class Lowering {
     const auto order = graph_.order();
     if (!program_->options.reference) fusions_ = find_fusions(graph_, order);
     fusions_.absorbed.resize(graph_.node_count(), false);
+    if (target_ && !program_->options.reference &&
+        !contains(program_->options.keep_on_cpu, "Concat"))
+      joins_ = find_joins(graph_, order, fusions_);
     for (ValueId v : graph_.inputs()) add_input(v);
     for (NodeId id : order) {
       const Node& n = graph_.node(id);
@@ -192,7 +207,7 @@ class Lowering {
       const int base = on_device >= 0 ? on_device : id_of(n.inputs[0]);
       const int id = add_value({n.id, 0}, Storage::Alias, on_device >= 0);
       value_at(id).alias_of = base;
-      value_at(id).view_op = std::string(n.op->name());
+      value_at(id).view_op = fmt::format("node '{}' ({})", n.name, n.op->name());
       return;
     }
     add_step(n);
@@ -202,6 +217,7 @@ class Lowering {
     Step step;
     step.name = n.name;
     step.op_name = std::string(n.op->name());
+    step.label = fmt::format("node '{}' ({}{})", n.name, step.op_name, function_of(*n.op));
     const FusedEpilogue* fused = nullptr;
     if (auto it = fusions_.of.find(n.id); it != fusions_.of.end()) fused = &it->second;
     auto inputs = n.inputs;
@@ -238,13 +254,19 @@ class Lowering {
   // True when the device takes the node; otherwise the step says why not.
   bool add_device_step(const Node& n, const FusedEpilogue* fused,
                        const std::vector<ValueId>& inputs, Step& step) {
+    const auto found = joins_.find(fused ? fused->result.node : n.id);
+    const Join* join = found == joins_.end() ? nullptr : &found->second;
+    const auto parts = written_.find(n.id);
+    const std::vector<bool>* written = parts == written_.end() ? nullptr : &parts->second;
+    if (written && std::all_of(written->begin(), written->end(), [](bool w) { return w; }))
+      return true;
     DeviceTranslation t;
     if (contains(program_->options.keep_on_cpu, step.op_name))
       t.why_not = "kept on the CPU by option";
     else if (!outputs_known(n, fused))
       t.why_not = "the sizes of its outputs depend on data";
     else
-      t = target_->translate({graph_, n, program_->options, fused});
+      t = target_->translate({graph_, n, program_->options, fused, join, written});
     if (!t.kernel) {
       check(!program_->options.require_device, ErrorKind::Unsupported,
             "{} has no kernel for it: {}", target_->device()->name(), t.why_not);
@@ -256,13 +278,35 @@ class Lowering {
     step.queued = true;
     // A constant that the kernel has taken in keeps its shape only.
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      step.in.push_back(step.kernel->consumes(i) ? id_of(inputs[i]) : device_id_of(inputs[i]));
+      if (written && (*written)[i])
+        step.in.push_back(-1);
+      else
+        step.in.push_back(step.kernel->consumes(i) ? id_of(inputs[i]) : device_id_of(inputs[i]));
     }
     step.cost = cost_of(n);
-    add_results(n, fused, step);
+    if (join)
+      add_part(*join, step);
+    else if (written)
+      step.out = {find(device_ids_, {n.id, 0})};
+    else
+      add_results(n, fused, step);
     release_consumed(n, step);
     program_->steps.push_back(std::move(step));
     return true;
+  }
+
+  // The step writes its columns of a Concat's result.
+  void add_part(const Join& join, Step& step) {
+    const ValueId whole{join.concat, 0};
+    const Node& concat = graph_.node(join.concat);
+    int id = find(device_ids_, whole);
+    if (id < 0) id = add_value(whole, Storage::Arena, true);
+    step.out = {id};
+    step.column = join.column;
+    step.columns = graph_.fact(concat.inputs[join.input]).shape.back().value();
+    auto& parts = written_[join.concat];
+    parts.resize(concat.inputs.size(), false);
+    parts[join.input] = true;
   }
 
   bool outputs_known(const Node& n, const FusedEpilogue* fused) const {
@@ -354,6 +398,8 @@ class Lowering {
   std::unique_ptr<DeviceQueue> uploads_;  // of constants
   Ids ids_, device_ids_;                  // by node, by slot: in the host's memory, in the device's
   Fusions fusions_;
+  std::map<NodeId, Join> joins_;                 // by the node that makes the value
+  std::map<NodeId, std::vector<bool>> written_;  // inputs of a Concat that lie in its result
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cpu/fuse.hpp"
+#include "cpu/joins.hpp"
 #include "graph/graph.hpp"
 #include "plan/program.hpp"
 
@@ -15,6 +16,10 @@ struct TranslateContext {
   // For producers that absorb what follows them; null otherwise. The kernel's residual, when there
   // is one, is its last input.
   const FusedEpilogue* fused = nullptr;
+  // Of a device's Conv: where its result goes when it is a part of a Concat's; null otherwise.
+  const Join* join = nullptr;
+  // Of a device's Concat: the inputs that their producers have written already; null: none.
+  const std::vector<bool>* written = nullptr;
 
   const Fact& in(std::size_t i) const { return graph.fact(node.inputs[i]); }
   bool has(std::size_t i) const { return i < node.inputs.size() && node.inputs[i].present(); }

@@ -30,6 +30,10 @@ class ConvKernel final : public Kernel {
       : op_(op), w_shape_(w.shape()) {
     const cpu::OwnedEpilogue epilogue(ctx.fused, ctx.constant(2));
     epilogue_ = describe(epilogue);
+    if (ctx.join) {
+      epilogue_.y_stride = ctx.join->columns;
+      column_ = ctx.join->column;
+    }
     const auto desc =
         cpu::conv_desc(op, cpu::typical_shape(op, ctx.in(0).shape, w_shape_), w_shape_);
     const ConvPlan plan(desc, DType::F32, epilogue_);
@@ -52,6 +56,7 @@ class ConvKernel final : public Kernel {
   ops::Conv op_;
   Shape w_shape_;
   EpilogueDesc epilogue_;
+  std::int64_t column_ = 0;  // the first one of the result in a wider output
   WeightLayout layout_ = WeightLayout::Tiles;
   DeviceBufferPtr weights_, bias_, slope_;
 };
@@ -68,7 +73,8 @@ class ConvKernel::Bound final : public BoundKernel {
     if (kernel_.bias_) at.bias = kernel_.bias_->address();
     if (kernel_.slope_) at.slope = kernel_.slope_->address();
     if (kernel_.epilogue_.residual != ResidualAt::None) at.residual = address(*ctx.in.back());
-    at.y = address(*ctx.out[0]);
+    at.y = address(*ctx.out[0]) +
+           static_cast<DeviceAddress>(kernel_.column_) * size_of(ctx.out[0]->dtype);
     plan_.run(queue(ctx), at, workspace(ctx), ctx.label);
   }
 

@@ -21,23 +21,24 @@ ops::Strided dense(const Shape& shape, std::int64_t offset = 0) {
   return {offset, list(shape.strides())};
 }
 
-// Copies input i to the output with copy i.
+// Copies inputs, each known by its number, to the output.
 class BoundCopies final : public BoundKernel {
  public:
-  explicit BoundCopies(std::vector<CopyPlan> copies) : copies_(std::move(copies)) {}
+  explicit BoundCopies(std::vector<std::pair<std::size_t, CopyPlan>> copies)
+      : copies_(std::move(copies)) {}
   void run(RunContext& ctx) override {
-    for (std::size_t i = 0; i < copies_.size(); ++i)
-      copies_[i].run(queue(ctx), address(*ctx.in[i]), address(*ctx.out[0]), ctx.label);
+    for (const auto& [input, copy] : copies_)
+      copy.run(queue(ctx), address(*ctx.in[input]), address(*ctx.out[0]), ctx.label);
   }
 
  private:
-  std::vector<CopyPlan> copies_;
+  std::vector<std::pair<std::size_t, CopyPlan>> copies_;
 };
 
 std::unique_ptr<BoundKernel> one_copy(const BindContext& b, const std::vector<std::int64_t>& sizes,
                                       const ops::Strided& to, const ops::Strided& from) {
-  std::vector<CopyPlan> copies;
-  copies.emplace_back(sizes, to, from, size_of(b.out[0]->dtype));
+  std::vector<std::pair<std::size_t, CopyPlan>> copies;
+  copies.emplace_back(0, CopyPlan(sizes, to, from, size_of(b.out[0]->dtype)));
   return std::make_unique<BoundCopies>(std::move(copies));
 }
 
@@ -137,20 +138,28 @@ DeviceTranslation translate_slice(const TranslateContext& ctx) {
 
 DeviceTranslation translate_concat(const TranslateContext& ctx) {
   if (auto why = why_no_copy(ctx.out()); !why.empty()) return refuse(std::move(why));
-  const auto& op = *ctx.node.op->as<ops::Concat>();
-  return {device_kernel("concat", [axis = static_cast<std::size_t>(op.axis)](const BindContext& b) {
+  const auto axis = static_cast<std::size_t>(ctx.node.op->as<ops::Concat>()->axis);
+  // Sizes along the axis of inputs that are there already.
+  std::vector<std::int64_t> written(ctx.node.inputs.size(), -1);
+  for (std::size_t i = 0; ctx.written && i < written.size(); ++i)
+    if ((*ctx.written)[i]) written[i] = ctx.in(i).shape[axis].value();
+  return {device_kernel("concat", [axis, written](const BindContext& b) {
     const Shape& out = b.out[0]->shape;
     const std::int64_t stride = out.strides()[axis];
-    std::vector<CopyPlan> copies;
+    std::vector<std::pair<std::size_t, CopyPlan>> copies;
     std::int64_t at = 0;
-    for (const TensorView* in : b.in) {
-      bool fits = in->shape.rank() == out.rank();
-      for (std::size_t i = 0; fits && i < out.size(); ++i)
-        fits = i == axis || in->shape[i] == out[i];
-      check(fits, ErrorKind::Shape, "cannot join {} into {}", in->shape.str(), out.str());
-      copies.emplace_back(list(in->shape), dense(out, at * stride), dense(in->shape),
-                          size_of(in->dtype));
-      at = checked_add(at, in->shape[axis]);
+    for (std::size_t k = 0; k < b.in.size(); ++k) {
+      if (written[k] >= 0) {
+        at = checked_add(at, written[k]);
+        continue;
+      }
+      const Shape& in = b.in[k]->shape;
+      bool fits = in.rank() == out.rank();
+      for (std::size_t i = 0; fits && i < out.size(); ++i) fits = i == axis || in[i] == out[i];
+      check(fits, ErrorKind::Shape, "cannot join {} into {}", in.str(), out.str());
+      copies.emplace_back(
+          k, CopyPlan(list(in), dense(out, at * stride), dense(in), size_of(b.out[0]->dtype)));
+      at = checked_add(at, in[axis]);
     }
     check(at == out[axis], ErrorKind::Shape,
           "inputs have {} elements along axis {}, output {} has {}", at, axis, out.str(),

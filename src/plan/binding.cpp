@@ -1,5 +1,7 @@
 #include "plan/binding.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -8,10 +10,27 @@
 namespace treadle {
 namespace {
 
-std::string describe_step(const Program& p, int value) {
+// "'a' [1, 831], 'b' [1, 830]", as far as the sizes are known.
+std::string inputs_text(const Program& p, const Step& s, const SymbolValues& symbols) {
+  std::string text;
+  for (int v : s.in) {
+    if (v < 0) continue;
+    const ProgramValue& value = p.values[static_cast<std::size_t>(v)];
+    std::string shape = str(value.fact.shape);
+    try {
+      shape = eval(value.fact.shape, symbols).str();
+    } catch (const Error&) {
+      // The expressions tell more than nothing.
+    }
+    text += fmt::format("{}'{}' {}", text.empty() ? "" : ", ", value.name, shape);
+  }
+  return text;
+}
+
+std::string describe_step(const Program& p, int value, const SymbolValues& symbols) {
   for (const Step& s : p.steps) {
     for (int v : s.out) {
-      if (v == value) return "node '" + s.name + "' (" + s.op_name + ")";
+      if (v == value) return s.label + " of " + inputs_text(p, s, symbols);
     }
   }
   return "value '" + p.values[static_cast<std::size_t>(value)].name + "'";
@@ -23,7 +42,7 @@ void plan_segment(const Program& p, const Segment& segment, const SymbolValues& 
                   BoundSegment& bound) {
   auto shape_of = [&](int v) {
     return in_context(
-        [&] { return describe_step(p, v); },
+        [&] { return describe_step(p, v, symbols); },
         [&] { return eval(p.values[static_cast<std::size_t>(v)].fact.shape, symbols); });
   };
   // By memory: the host's, the device's.
@@ -62,9 +81,8 @@ void plan_segment(const Program& p, const Segment& segment, const SymbolValues& 
     const ProgramValue& value = p.values[static_cast<std::size_t>(v)];
     const Shape base = shape_of(value.alias_of);
     check(shape.elements() == base.elements(), ErrorKind::Shape,
-          "node '{}' ({}): input of shape {} has {} elements, target {} = {} has {}", value.name,
-          value.view_op, base.str(), base.elements(), str(value.fact.shape), shape.str(),
-          shape.elements());
+          "{}: input of shape {} has {} elements, target {} = {} has {}", value.view_op, base.str(),
+          base.elements(), str(value.fact.shape), shape.str(), shape.elements());
     bound.shapes.push_back({v, shape});
   }
 }

@@ -55,7 +55,8 @@ void find_lifetimes(Program& p, Places& places) {
     }
     for (int v : at(p.steps, s).out) {
       if (v < 0) continue;
-      at(p.first_step, places.root(v)) = s;
+      int& first = at(p.first_step, places.root(v));
+      if (first < 0) first = s;
       at(p.last_step, places.root(v)) = std::max(s, at(p.last_step, places.root(v)));
     }
   }
@@ -100,7 +101,7 @@ void find_syncs(Program& p, Places& places) {
   };
   for (int s = 0; s < static_cast<int>(p.steps.size()); ++s) {
     Step& step = at(p.steps, s);
-    step.label = fmt::format("node '{}' ({})", step.name, step.op_name);
+    if (step.label.empty()) step.label = fmt::format("node '{}' ({})", step.name, step.op_name);
     if (step.queued) {
       pending = true;
       for (int v : step.in) {

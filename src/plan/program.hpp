@@ -18,8 +18,8 @@ struct LowerOptions {
   bool exact = false;
   // No fusion and no fast kernels: every node through its reference `eval`.
   bool reference = false;
-  // Of what a session's values and the tensors that its steps make take together, and of each tensor;
-  // beyond it the run ends with a Memory error.
+  // Of what a session's values and the tensors that its steps make take together, and of each
+  // tensor; beyond it the run ends with a Memory error.
   std::int64_t max_tensor_bytes = std::int64_t{16} << 30;
   // Iterations that all loops of a run may make together, and its time, looked at between steps and
   // iterations (0: no bound); beyond either the run ends with a Memory error.
@@ -53,7 +53,7 @@ struct ProgramValue {
   Storage storage = Storage::Arena;
   std::shared_ptr<const Tensor> constant;
   int alias_of = -1;
-  std::string view_op;  // of an alias: the operator that makes it, "Reshape"
+  std::string view_op;  // of an alias: what makes it, "node 'flat' (Reshape)"
   // In the memory of the program's device; an alias lies where its base does.
   bool on_device = false;
   DeviceBufferPtr device_constant;  // of a Constant on the device
@@ -75,10 +75,14 @@ struct Step {
   Cost cost;
   // The kernel enqueues its work on the device's queue: device kernels and copies between memories.
   bool queued = false;
+  // Of a step that writes a part of its output's last axis: the first column and how many; 0
+  // columns: the whole output. Other steps write the rest.
+  std::int64_t column = 0, columns = 0;
   // The queue must be empty before this step runs: it reads what a queued copy brings to the host.
   // Set by finish().
   bool sync_before = false;
-  std::string label;       // "node 'conv1' (Conv)", for errors of the device; set by finish()
+  std::string label;       // "node 'conv1' (Conv)", "node 'sum' (Binary add)", for errors; set by
+                           // finish() where lowering has not
   std::string why_on_cpu;  // with a device target: why this step does not run there
   std::vector<std::shared_ptr<const Program>> subprograms;
 };

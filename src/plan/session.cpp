@@ -324,12 +324,12 @@ struct Session::Impl final : StepHost {
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::steady_clock::now() - start);
     std::vector<Value> results;
-    for (int v : step.out) results.push_back(v < 0 ? Value() : observe(v));
+    for (int v : step.out) results.push_back(v < 0 ? Value() : observe(v, step));
     observer(step, results, ns.count(), b.kernel->variant());
   }
 
   // The value as the host sees it: copied there when it lies on the device.
-  Value observe(int v) {
+  Value observe(int v, const Step& step) {
     if (!program->values[u(v)].on_device) return peek(v);
     const TensorView& view = views[u(v)];
     Tensor t(view.dtype, view.shape);
@@ -337,7 +337,22 @@ struct Session::Impl final : StepHost {
         t.mutable_data(), static_cast<DeviceAddress>(reinterpret_cast<std::uintptr_t>(view.data)),
         t.bytes());
     device->queue().sync();
-    return t;
+    return step.columns == 0 ? t : columns_of(t, step.column, step.columns);
+  }
+
+  // Columns of the last axis.
+  static Tensor columns_of(const Tensor& t, std::int64_t first, std::int64_t count) {
+    Shape shape = t.shape();
+    const std::int64_t all = shape.back(), rows = all == 0 ? 0 : t.elements() / all;
+    shape[shape.size() - 1] = count;
+    Tensor part(t.dtype(), shape);
+    const auto size = static_cast<std::int64_t>(size_of(t.dtype()));
+    const auto* from = static_cast<const std::byte*>(t.data()) + first * size;
+    auto* to = static_cast<std::byte*>(part.mutable_data());
+    for (std::int64_t r = 0; r < rows; ++r)
+      std::memcpy(to + r * count * size, from + r * all * size,
+                  static_cast<std::size_t>(count * size));
+    return part;
   }
 
   // The value without a copy; valid until the session runs again.
