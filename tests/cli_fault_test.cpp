@@ -158,7 +158,7 @@ TEST_F(Faults, OddNames) {
     EXPECT_EQ(t.span<float>()[0], -3.f);
   }
   EXPECT_EQ(files, 1u);
-  EXPECT_EQ(call({"run", file, "--input", a + "=1", "--set", "批=2"}).code, kBadInput);
+  EXPECT_EQ(call({"run", file, "--input", a + "=1", "--set", "批=2"}).code, kRight);
   EXPECT_EQ(call({"run", file, "--input", x + "=2", "--set", "批=3"}).code, kRight);
   EXPECT_EQ(call({"run", file, "--input", x + "=2", "--shape", x + "=4,2"}).code, kRight);
   const auto dump = call({"dump", file});
@@ -185,7 +185,7 @@ TEST_F(Faults, DimLabels) {
     if (!mode.empty()) args.push_back(mode);
     const auto o = call(args);
     EXPECT_EQ(o.code, kBadInput) << o.err;
-    expect_parts(o.err, {"Add", "'sum'", "831", "830"});
+    expect_parts(o.err, {"add", "'sum'", "'a'", "'b'", "831", "830"});
   }
   // An inner value's label, and a declared number that contradicts what is computed.
   GraphText inner{{node("Relu", {"x"}, {"h"}), node("Neg", {"h"}, {"y"})},
@@ -228,7 +228,7 @@ TEST_F(Faults, SizesComeFromTheInputs) {
   const std::string data = array("x.npy", Tensor::of<float>({2, 1}, {3, 4}));
   for (const std::string command : {"run", "bench", "profile"}) {
     std::vector<std::string> args{command, file, "--input", "x=" + data};
-    if (command == "bench") args.insert(args.end(), {"--runs", "5", "--seconds", "0.1"});
+    if (command == "bench") args.insert(args.end(), {"--runs", "5"});
     const auto o = call(args);
     EXPECT_EQ(o.code, kRight) << command << o.err;
     if (command == "run") expect_parts(o.out, {"f32[2]"});

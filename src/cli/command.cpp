@@ -47,6 +47,8 @@ std::string_view hint_for(const Error& e) {
     case ErrorKind::Type:
       return "`treadle dump MODEL` shows the inputs and their types";
     case ErrorKind::Memory:
+      if (mentions(e, "max_iterations")) return "--max-iterations N allows more";
+      if (mentions(e, "max_seconds")) return "--max-seconds N allows more";
       return "a smaller shape (--shape, --set) needs less memory";
     case ErrorKind::Internal:
       return "this is a fault of treadle: please report it with the model";

@@ -31,14 +31,17 @@ void trace_program(const Model& model, const ModelOptions& options,
   const Program& program = *model.program();
   Session session(model.program());
   session.set_symbols(options.symbols);
-  session.set_observer([&](const Step& step, std::span<const Value> values, std::int64_t,
-                           std::string_view variant) {
-    const std::string node = fmt::format("node '{}' ({}{}{}{})", step.name, step.op_name,
-                                         step.fused, variant.empty() ? "" : ", ", variant);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (step.out[i] >= 0)
-        show(values[i], program.values[static_cast<std::size_t>(step.out[i])].name, node, observer);
-  });
+  session.set_observer(
+      [&](const Step& step, std::span<const Value> values, std::int64_t, std::string_view variant) {
+        const std::string node = fmt::format("node '{}' ({}{}{}{})", step.name, step.op_name,
+                                             step.fused, variant.empty() ? "" : ", ", variant);
+        for (std::size_t i = 0; i < values.size(); ++i)
+          if (step.out[i] >= 0)
+            show(values[i],
+                 step.columns > 0 ? step.part
+                                  : program.values[static_cast<std::size_t>(step.out[i])].name,
+                 node, observer);
+      });
   const auto inputs = make(model.inputs());
   if (auto error = session.run(inputs)) throw *error;
   for (std::size_t i = 0; i < program.outputs.size(); ++i)

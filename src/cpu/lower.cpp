@@ -304,6 +304,7 @@ class Lowering {
     step.out = {id};
     step.column = join.column;
     step.columns = graph_.fact(concat.inputs[join.input]).shape.back().value();
+    step.part = graph_.value_name(concat.inputs[join.input]);
     auto& parts = written_[join.concat];
     parts.resize(concat.inputs.size(), false);
     parts[join.input] = true;

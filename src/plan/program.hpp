@@ -78,6 +78,7 @@ struct Step {
   // Of a step that writes a part of its output's last axis: the first column and how many; 0
   // columns: the whole output. Other steps write the rest.
   std::int64_t column = 0, columns = 0;
+  std::string part;  // the name that the part has in the graph
   // The queue must be empty before this step runs: it reads what a queued copy brings to the host.
   // Set by finish().
   bool sync_before = false;
