@@ -22,6 +22,8 @@ void add_model_args(CLI::App& app, ModelArgs& args) {
       ->capture_default_str();
   app.add_option("--keep-on-cpu", args.keep_on_cpu,
                  "With a device target, an operator that stays on the CPU, e.g. Pool");
+  app.add_option("--avoid-kernel", args.avoid_kernels,
+                 "With a device target, a convolution kernel that is not chosen, e.g. depthwise");
   app.add_option("--threads", args.threads, "Threads to run on")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -56,6 +58,7 @@ ModelOptions to_options(const ModelArgs& args) {
   out.lower.target = args.target;
   out.lower.require_device = args.on_unsupported == "error";
   out.lower.keep_on_cpu = args.keep_on_cpu;
+  out.lower.avoid_kernels = args.avoid_kernels;
   out.lower.threads = args.threads;
   out.lower.exact = args.exact;
   out.lower.reference = args.reference;

@@ -14,7 +14,7 @@ struct ModelArgs {
   std::vector<std::string> shapes, symbols, extra_outputs;
   std::string target = "cpu";
   std::string on_unsupported = "cpu";
-  std::vector<std::string> keep_on_cpu;
+  std::vector<std::string> keep_on_cpu, avoid_kernels;
   int threads = 1;
   bool exact = false;
   bool reference = false;

@@ -1,4 +1,6 @@
 // Convolution on a device: channels last, constant weights.
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "cpu/conv_desc.hpp"
 #include "cpu/epilogue.hpp"
@@ -24,10 +26,24 @@ DeviceBufferPtr upload_row(Device& device, const std::vector<float>& row, std::s
   return upload(device, row.data(), row.size() * sizeof(float), what);
 }
 
+// The kernel that the plan would choose, or the first one that is not to be avoided.
+ConvPlan choose(const kernels::ConvDesc& desc, const EpilogueDesc& epilogue,
+                const std::vector<std::string>& avoid) {
+  const auto avoided = [&](const std::string& name) {
+    return std::any_of(avoid.begin(), avoid.end(),
+                       [&](const std::string& a) { return name.starts_with(a); });
+  };
+  ConvPlan plan(desc, DType::F32, epilogue);
+  if (!avoided(plan.name())) return plan;
+  for (const std::string& variant : conv_variants(desc, DType::F32))
+    if (!avoided(variant)) return ConvPlan(desc, DType::F32, epilogue, variant);
+  fail(ErrorKind::Unsupported, "every convolution kernel is to be avoided");
+}
+
 class ConvKernel final : public Kernel {
  public:
   ConvKernel(const TranslateContext& ctx, const ops::Conv& op, const Tensor& w)
-      : op_(op), w_shape_(w.shape()) {
+      : op_(op), w_shape_(w.shape()), avoid_(ctx.options.avoid_kernels) {
     const cpu::OwnedEpilogue epilogue(ctx.fused, ctx.constant(2));
     epilogue_ = describe(epilogue);
     if (ctx.join) {
@@ -36,7 +52,7 @@ class ConvKernel final : public Kernel {
     }
     const auto desc =
         cpu::conv_desc(op, cpu::typical_shape(op, ctx.in(0).shape, w_shape_), w_shape_);
-    const ConvPlan plan(desc, DType::F32, epilogue_);
+    const ConvPlan plan = choose(desc, epilogue_, avoid_);
     layout_ = plan.weight_layout();
     const auto packed =
         plan.pack(static_cast<const float*>(w.data()), cpu::weight_strides(op.weight_layout, desc));
@@ -55,6 +71,7 @@ class ConvKernel final : public Kernel {
   class Bound;
   ops::Conv op_;
   Shape w_shape_;
+  std::vector<std::string> avoid_;
   EpilogueDesc epilogue_;
   std::int64_t column_ = 0;  // the first one of the result in a wider output
   WeightLayout layout_ = WeightLayout::Tiles;
@@ -84,7 +101,7 @@ class ConvKernel::Bound final : public BoundKernel {
 };
 
 std::unique_ptr<BoundKernel> ConvKernel::bind(const BindContext& ctx) const {
-  ConvPlan plan(cpu::conv_desc(op_, ctx.in[0]->shape, w_shape_), DType::F32, epilogue_);
+  ConvPlan plan = choose(cpu::conv_desc(op_, ctx.in[0]->shape, w_shape_), epilogue_, avoid_);
   check(plan.weight_layout() == layout_, ErrorKind::Unsupported,
         "an input of shape {} needs another kernel than the one that its weights were packed for",
         ctx.in[0]->shape.str());
