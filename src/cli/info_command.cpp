@@ -30,7 +30,7 @@ int run(bool json) {
       {"cache", {{"l1", cache.l1}, {"l2", cache.l2}, {"l3", cache.l3}}},
       {"isa_found", name_of(detected_isa())},
       {"isa_used", name_of(active_isa())},
-      {"targets", {"cpu"}},
+      {"targets", {"cpu", "cuda", "sim"}},
       {"devices", devices_json()},
       {"formats", {"onnx", "tensorflow"}},
       {"limits",
@@ -60,7 +60,7 @@ int run(bool json) {
                              bytes_text(static_cast<double>(cache.l3))));
   line("instructions", fmt::format("{} found, {} used (cap with TREADLE_ISA)",
                                    name_of(detected_isa()), name_of(active_isa())));
-  line("targets", "cpu");
+  line("targets", "cpu, cuda, sim");
   line("cuda", cuda_line());
   line("formats", "ONNX, TensorFlow frozen GraphDef");
   line("limits",
