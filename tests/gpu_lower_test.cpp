@@ -90,6 +90,42 @@ TEST(GpuLower, AWholeModelTakesOneSync) {
   EXPECT_EQ(session.device_counters().syncs - before.syncs, 1);
 }
 
+// A convolution without bias whose sum takes a value of the device, and one of the caller.
+TEST(GpuLower, ResidualsOfConvolutionsWithoutBias) {
+  Graph g;
+  const ValueId x =
+      g.add_source("x", Fact::tensor(DType::F32, {g.named_symbol("N"), Dim(7), Dim(9), Dim(8)}));
+  const ValueId a = relu(g, "relu", x);
+  const ValueId first = g.add1("add1", make_op<ops::Binary>(ops::BinaryFn::Add),
+                               {conv(g, "conv1", a, 8, 8, 3, 1), a});
+  const ValueId second = g.add1("add2", make_op<ops::Binary>(ops::BinaryFn::Add),
+                                {conv(g, "conv2", first, 8, 8, 3, 1), x});
+  g.set_outputs({second}, {"y"});
+  Graph copy = g;
+  Session session(gpu::lower(std::move(copy), {}, device())), cpu(cpu::lower(g, {}));
+  for (const std::int64_t n : {2, 2, 2, 1, 3})
+    expect_same_as_cpu(
+        session, cpu,
+        {Value(test::random_tensor(DType::F32, {n, 7, 9, 8}, static_cast<std::uint32_t>(10 + n)))});
+  const DeviceCounters before = session.device_counters();
+  expect_same_as_cpu(session, cpu, {Value(test::random_tensor(DType::F32, {3, 7, 9, 8}, 1))});
+  EXPECT_EQ(session.device_counters().copies_to_host - before.copies_to_host, 1);
+  EXPECT_EQ(session.device_counters().copies_to_device - before.copies_to_device, 1);
+}
+
+TEST(GpuLower, MemoryIsBounded) {
+  LowerOptions options;
+  options.max_tensor_bytes = 20000;
+  Session session(gpu::lower(vision(), options, device())), cpu(cpu::lower(vision(), {}));
+  expect_same_as_cpu(session, cpu, input(1, 1));
+  for (int i = 0; i < 2; ++i) {
+    const auto error = session.run(input(64, 2));
+    ASSERT_TRUE(error.has_value());
+    EXPECT_EQ(error->kind(), ErrorKind::Memory) << error->what();
+    expect_same_as_cpu(session, cpu, input(1, 3));
+  }
+}
+
 TEST(GpuLower, AnOperatorKeptOnTheCpuTakesOneMore) {
   LowerOptions options;
   options.keep_on_cpu = {"Pool"};

@@ -90,8 +90,11 @@ std::shared_ptr<const Program> lower_model(Graph& graph, const ModelOptions& opt
   }
   LowerOptions lower = options.lower;
   lower.max_tensor_bytes = std::min(lower.max_tensor_bytes, options.limits.max_tensor_bytes);
-  lower.max_iterations = options.limits.max_iterations;
-  lower.max_seconds = options.limits.max_seconds;
+  lower.max_iterations = std::min(lower.max_iterations, options.limits.max_iterations);
+  // 0: no bound.
+  if (lower.max_seconds <= 0 ||
+      (options.limits.max_seconds > 0 && options.limits.max_seconds < lower.max_seconds))
+    lower.max_seconds = options.limits.max_seconds;
   if (device) return gpu::lower(std::move(graph), lower, std::move(device));
   return cpu::lower(std::move(graph), lower);
 }

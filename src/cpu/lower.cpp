@@ -265,6 +265,8 @@ class Lowering {
       t.why_not = "kept on the CPU by option";
     else if (!outputs_known(n, fused))
       t.why_not = "the sizes of its outputs depend on data";
+    else if (!inputs_known(inputs))
+      t.why_not = "the sizes of its inputs depend on data";
     else
       t = target_->translate({graph_, n, program_->options, fused, join, written});
     if (!t.kernel) {
@@ -281,7 +283,9 @@ class Lowering {
       if (written && (*written)[i])
         step.in.push_back(-1);
       else
-        step.in.push_back(step.kernel->consumes(i) ? id_of(inputs[i]) : device_id_of(inputs[i]));
+        step.in.push_back(i < n.inputs.size() && step.kernel->consumes(i)
+                              ? id_of(inputs[i])
+                              : device_id_of(inputs[i]));
     }
     step.cost = cost_of(n);
     if (join)
@@ -313,6 +317,15 @@ class Lowering {
   bool outputs_known(const Node& n, const FusedEpilogue* fused) const {
     for (std::uint32_t k = 0; k < n.outputs.size(); ++k) {
       const Fact& f = graph_.fact(fused ? fused->result : ValueId{n.id, k});
+      if (f.kind != Fact::Kind::Tensor || f.dtype == DType::String || !shape_known(f)) return false;
+    }
+    return true;
+  }
+
+  bool inputs_known(const std::vector<ValueId>& inputs) const {
+    for (const ValueId v : inputs) {
+      if (!v.present()) continue;
+      const Fact& f = graph_.fact(v);
       if (f.kind != Fact::Kind::Tensor || f.dtype == DType::String || !shape_known(f)) return false;
     }
     return true;

@@ -31,7 +31,15 @@ class Target final : public cpu::DeviceTarget {
         refuse("no device kernel computes " + std::string(ctx.node.op->name()));
     for (const Entry& e : kTable) {
       if (e.op != ctx.node.op->name()) continue;
-      DeviceTranslation t = e.translator({ctx, *device_});
+      DeviceTranslation t;
+      try {
+        t = e.translator({ctx, *device_});
+        if (t.kernel) try_sizes(ctx, *t.kernel);
+      } catch (const Error& error) {
+        // What a plan does not take, the CPU does.
+        if (error.kind() != ErrorKind::Unsupported) throw;
+        t = refuse(error.message());
+      }
       if (t.kernel) return t;
       last = std::move(t);
     }
@@ -39,6 +47,30 @@ class Target final : public cpu::DeviceTarget {
   }
 
  private:
+  // Binds the kernel where all sizes are known, so that sizes which it refuses are met now.
+  static void try_sizes(const cpu::TranslateContext& ctx, const Kernel& kernel) {
+    std::vector<TensorView> views;
+    std::vector<const TensorView*> in, out;
+    views.reserve(ctx.node.inputs.size() + ctx.node.outputs.size() + 1);
+    const auto add = [&](const Fact& f, std::vector<const TensorView*>& list) {
+      if (!is_const(f.shape)) return false;
+      views.push_back({f.dtype, concrete(f.shape), nullptr});
+      list.push_back(&views.back());
+      return true;
+    };
+    for (std::size_t i = 0; i < ctx.node.inputs.size(); ++i) {
+      if (!ctx.has(i) || (ctx.written && (*ctx.written)[i]))
+        in.push_back(nullptr);
+      else if (!add(ctx.in(i), in))
+        return;
+    }
+    if (ctx.fused && ctx.fused->residual.present() && !add(ctx.graph.fact(ctx.fused->residual), in))
+      return;
+    for (const Output& o : ctx.node.outputs)
+      if (!add(o.fact, out)) return;
+    kernel.bind({in, out, {}, 1});
+  }
+
   std::shared_ptr<Device> device_;
 };
 

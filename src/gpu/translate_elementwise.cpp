@@ -9,6 +9,13 @@ namespace treadle::gpu {
 namespace {
 
 constexpr std::size_t kMostInputs = 3;
+constexpr int kMostAxes = 6;
+
+std::string why_no_rank(const Fact& out) {
+  // Axes of known size may merge; the plan tells.
+  return out.rank() > kMostAxes && !is_const(out.shape) ? "it has more than 6 axes of unknown size"
+                                                        : std::string();
+}
 
 class BoundElementwise final : public BoundKernel {
  public:
@@ -37,6 +44,7 @@ KernelPtr elementwise(std::string_view name, OperatorPtr keep, F steps) {
 }  // namespace
 
 DeviceTranslation translate_unary(const TranslateContext& ctx) {
+  if (auto why = why_no_rank(ctx.out()); !why.empty()) return refuse(std::move(why));
   const auto& op = *ctx.node.op->as<ops::Unary>();
   if (auto why = why_no_unary(op, ctx.in(0).dtype); !why.empty()) return refuse(std::move(why));
   if (auto why = why_no_element(ctx.out().dtype); !why.empty()) return refuse(std::move(why));
@@ -44,6 +52,7 @@ DeviceTranslation translate_unary(const TranslateContext& ctx) {
 }
 
 DeviceTranslation translate_binary(const TranslateContext& ctx) {
+  if (auto why = why_no_rank(ctx.out()); !why.empty()) return refuse(std::move(why));
   const auto fn = ctx.node.op->as<ops::Binary>()->fn;
   const DType a = ctx.in(0).dtype, b = ctx.in(1).dtype;
   if (a != b) return refuse("its inputs differ in dtype");
@@ -52,11 +61,13 @@ DeviceTranslation translate_binary(const TranslateContext& ctx) {
 }
 
 DeviceTranslation translate_select(const TranslateContext& ctx) {
+  if (auto why = why_no_rank(ctx.out()); !why.empty()) return refuse(std::move(why));
   if (auto why = why_no_element(ctx.out().dtype); !why.empty()) return refuse(std::move(why));
   return {elementwise("select", ctx.node.op, [](ElementwisePlan& plan) { plan.select(1, 2); })};
 }
 
 DeviceTranslation translate_cast(const TranslateContext& ctx) {
+  if (auto why = why_no_rank(ctx.out()); !why.empty()) return refuse(std::move(why));
   for (const DType dtype : {ctx.in(0).dtype, ctx.out().dtype})
     if (auto why = why_no_element(dtype); !why.empty()) return refuse(std::move(why));
   return {elementwise("cast", ctx.node.op, [](ElementwisePlan&) {})};

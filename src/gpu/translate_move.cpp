@@ -98,6 +98,9 @@ DeviceTranslation translate_expand(const TranslateContext& ctx) {
 
 DeviceTranslation translate_tile(const TranslateContext& ctx) {
   if (auto why = why_no_copy(ctx.out()); !why.empty()) return refuse(std::move(why));
+  // An axis that repeats becomes two, which need not merge with others.
+  if (2 * ctx.out().rank() > kMostAxes && !is_const(ctx.out().shape))
+    return refuse("it has more than 3 axes of unknown size");
   return {device_kernel("tile", [](const BindContext& b) {
     const Shape &in = b.in[0]->shape, &out = b.out[0]->shape;
     check(in.rank() == out.rank(), ErrorKind::Shape, "{} does not tile to {}", in.str(), out.str());
@@ -187,8 +190,10 @@ DeviceTranslation translate_pad(const TranslateContext& ctx) {
           const std::int64_t head = before[i].eval(b.symbols), tail = after[i].eval(b.symbols);
           check(checked_add(checked_add(in[i], head), tail) == out[i], ErrorKind::Shape,
                 "axis {} of {} padded by {} and {} is not {}", i, in.str(), head, tail, out.str());
-          sizes[i] = std::max<std::int64_t>(
-              0, in[i] + std::min<std::int64_t>(0, head) + std::min<std::int64_t>(0, tail));
+          sizes[i] = checked_add(checked_add(in[i], std::min<std::int64_t>(0, head)),
+                                 std::min<std::int64_t>(0, tail));
+          check(sizes[i] >= 0, ErrorKind::Shape, "axis {} of {} has less than {} and {} to crop", i,
+                in.str(), -std::min<std::int64_t>(0, head), -std::min<std::int64_t>(0, tail));
           if (head < 0) from.offset += -head * from.strides[i];
           if (head > 0) to.offset += head * to.strides[i];
           grows = grows || head > 0 || tail > 0;

@@ -181,6 +181,7 @@ struct Session::Impl final : StepHost {
     SegmentState& state = segments[index];
     auto k = key();
     if (state.active && state.active->key == k) return;
+    state.active = nullptr;
     auto it = state.cache.begin();
     while (it != state.cache.end() && it->key != k) ++it;
     if (it != state.cache.end()) {
@@ -192,7 +193,6 @@ struct Session::Impl final : StepHost {
       // Not in the cache before it is complete: a failed binding leaves nothing behind.
       std::list<BoundSegment> fresh(1);
       fresh.front().key = std::move(k);
-      state.active = nullptr;
       bind_segment(index, fresh.front());
       state.cache.splice(state.cache.begin(), fresh);
       while (state.cache.size() >
@@ -218,8 +218,21 @@ struct Session::Impl final : StepHost {
       bytes = std::max(bytes, b.kernel->workspace_bytes());
       bound.steps.push_back(std::move(b));
     }
+    check_bytes(bound);
     find_spans(segment, bound);
     install(index, bound);
+  }
+
+  // What lies outside of the tensors that TensorLimit counts: the device's memory, and the host's
+  // that it copies from and to.
+  void check_bytes(const BoundSegment& bound) const {
+    if (!device) return;
+    const std::int64_t most = program->options.max_tensor_bytes;
+    const std::int64_t on_device = checked_add(
+        bound.device_arena_bytes, static_cast<std::int64_t>(bound.device_workspace_bytes));
+    for (const std::int64_t bytes : {bound.arena_bytes, on_device})
+      check(bytes <= most, ErrorKind::Memory,
+            "intermediate values take {} bytes, the limit is {} (max_tensor_bytes)", bytes, most);
   }
 
   void find_spans(const Segment& segment, BoundSegment& bound) const {
@@ -244,7 +257,17 @@ struct Session::Impl final : StepHost {
     block = Tensor(DType::U8, Shape{bytes});
   }
 
+  // Segments share memory: when it cannot be had, none of them is as it was bound.
   void install(std::size_t index, BoundSegment& bound) {
+    try {
+      place(index, bound);
+    } catch (...) {
+      for (SegmentState& s : segments) s.active = nullptr;
+      throw;
+    }
+  }
+
+  void place(std::size_t index, BoundSegment& bound) {
     void* base = nullptr;
     const int first = program->segments[index].begin;
     in_context(
@@ -284,6 +307,7 @@ struct Session::Impl final : StepHost {
     for (std::size_t i = 0; i < bound.steps.size(); ++i) {
       const Step& step = program->steps[u(segment.begin) + i];
       if (step.queued && !observer) {
+        WorkLimit::check_time();
         device->run(*span, [&] {
           for (int s = span->begin; s < span->end; ++s)
             run_step(program->steps[u(segment.begin + s)], bound.steps[u(s)]);
@@ -385,7 +409,10 @@ struct Session::Impl final : StepHost {
     if (has_dynamic) inputs_known = false;
     set_inputs(inputs);
     for (std::size_t i = 0; i < segments.size(); ++i) run_segment(i);
-    if (program->sync_at_end) device->queue().sync();
+    if (program->sync_at_end) {
+      device->queue().sync();
+      WorkLimit::check_time();
+    }
     for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i] = peek(program->outputs[i]);
   }
 };
@@ -458,6 +485,7 @@ void Session::set_observer(StepObserver observer) {
 
 MemoryPlan Session::memory() const {
   MemoryPlan m;
+  std::int64_t device_workspace = 0;
   for (const auto& s : impl_->segments) {
     if (!s.active) continue;
     m.arena_bytes += s.active->arena_bytes;
@@ -465,7 +493,10 @@ MemoryPlan Session::memory() const {
     m.workspace_bytes =
         std::max(m.workspace_bytes, static_cast<std::int64_t>(s.active->workspace_bytes));
     m.device_bytes += s.active->device_arena_bytes;
+    device_workspace =
+        std::max(device_workspace, static_cast<std::int64_t>(s.active->device_workspace_bytes));
   }
+  m.device_bytes += device_workspace;
   return m;
 }
 

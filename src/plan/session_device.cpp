@@ -34,7 +34,8 @@ void SessionDevice::install(std::size_t segment, const Program& p, BoundSegment&
                             std::vector<TensorView>& views) {
   reserve(workspace_, bound.device_workspace_bytes, "the workspace");
   if (device_->separate_buffers()) {
-    if (bound.device_buffers.empty()) {
+    if (bound.device_buffers.empty() && !bound.device_places.empty()) {
+      ++memory_;
       for (const auto& [place, bytes] : bound.device_places) {
         const std::string& name = p.values[static_cast<std::size_t>(place)].name;
         bound.device_buffers[place] =
