@@ -12,9 +12,9 @@ namespace treadle::gpu {
 namespace {
 
 constexpr Tile kTiles[] = {
-    {"128x128", 128, 128, 8, 256, 2, 0.70},
-    {"64x64", 64, 64, 16, 128, 4, 0.55},
-    {"32x64", 32, 64, 16, 128, 6, 0.45},
+    {"128x128", 128, 128, 8, 256, 2, 0.65},
+    {"64x64", 64, 64, 16, 128, 4, 0.59},
+    {"32x64", 32, 64, 16, 128, 5, 0.45},
     {"32x32", 32, 32, 32, 64, 8, 0.40},
 };
 // Tiles of one row of groups of 256 threads; they take what there is of M.
@@ -74,8 +74,9 @@ ProductShape product_of(const GemmDesc& d) {
 // Enough groups to fill the device, while each has work.
 TileChoice choose_vectors(const GemmDesc& d, const Tile& tile) {
   const std::int64_t groups = d.batch[0] * d.batch[1] * divide_up(d.N, tile.n);
+  const int least = tile.m > 4 ? 512 : 1024;  // positions of K
   int splits = 1;
-  while (is_one(d) && splits < 8 && groups * splits < 132 && d.K >= 1024 * splits) splits *= 2;
+  while (is_one(d) && splits < 8 && groups * splits < 132 && d.K >= least * splits) splits *= 2;
   return split_evenly(tile, d.K, splits);
 }
 

@@ -9,16 +9,31 @@ namespace treadle::gpu {
 
 namespace {
 
-constexpr double kMultiprocessors = 132;
+// Fitted to measurements of an H200: scripts/fit_tiles.py.
+constexpr std::int64_t kMultiprocessors = 132;
 constexpr double kPeak = 128;             // multiply-adds a cycle and multiprocessor
-constexpr double kFullWarps = 8;          // that a multiprocessor needs to come near its rate
-constexpr double kLaunch = 2500;          // cycles: of a kernel, up to its first results
-constexpr double kStep = 30;              // cycles: a barrier and what surrounds it
-constexpr double kCacheBytes = 1500;      // a cycle, of partial results
+constexpr double kFullWarps = 11;         // that a multiprocessor needs to come to its rate
+constexpr double kIdleRate = 0.3;         // of its rate, that the first of them would have
+constexpr double kLaunch = 2000;          // cycles: of a kernel, up to its first results
+constexpr double kEnds = 32;              // positions of K that take as long as the ends of a group
+constexpr double kSumLaunch = 1000;       // cycles: of the kernel that adds partial results,
+constexpr double kSumSplit = 450;         // and of each of them
+constexpr double kCacheBytes = 4000;      // a cycle, of partial results
 constexpr std::int64_t kLeastSplit = 64;  // positions of K
+constexpr int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
+}
+
+// Of the groups that one multiprocessor has at once, with `positions` of K each.
+double group_cycles(const Tile& tile, std::int64_t groups, std::int64_t positions) {
+  if (groups == 0) return 0;
+  const double warps = static_cast<double>(groups * tile.threads) / 32;
+  const double rate =
+      kPeak * tile.rate * std::min(1.0, kIdleRate + (1 - kIdleRate) * warps / kFullWarps);
+  const double results = static_cast<double>(groups) * tile.m * tile.n;
+  return results * (static_cast<double>(positions) + kEnds) / rate;
 }
 
 }  // namespace
@@ -32,22 +47,15 @@ KernelId kernel_named(std::string_view name) {
 
 double estimated_cycles(const Tile& tile, const ProductShape& s, int splits) {
   const std::int64_t split_k = divide_up(divide_up(s.k, splits), tile.k) * tile.k;
-  const auto blocks = static_cast<double>(divide_up(s.m, tile.m) * divide_up(s.n, tile.n) *
-                                          s.groups * divide_up(s.k, split_k));
-  // The fullest multiprocessor sets the time; what it holds at once hides its latencies.
-  const double on_one =
-      blocks > kMultiprocessors * tile.resident
-          ? blocks / kMultiprocessors
-          : static_cast<double>(divide_up(static_cast<std::int64_t>(blocks),
-                                          static_cast<std::int64_t>(kMultiprocessors)));
-  const double warps = std::min<double>(on_one, tile.resident) * tile.threads / 32;
-  const double rate = kPeak * tile.rate * std::min(1.0, 0.25 + 0.75 * warps / kFullWarps);
-  const double steps = static_cast<double>(split_k) / tile.k;
-  double cycles =
-      kLaunch + on_one * tile.m * tile.n * static_cast<double>(split_k) / rate + steps * kStep;
+  const std::int64_t groups =
+      divide_up(s.m, tile.m) * divide_up(s.n, tile.n) * s.groups * divide_up(s.k, split_k);
+  const std::int64_t wave = kMultiprocessors * tile.resident, waves = groups / wave;
+  double cycles = kLaunch + static_cast<double>(waves) * group_cycles(tile, tile.resident, split_k);
+  // The fullest multiprocessor sets the time of what is left.
+  cycles += group_cycles(tile, divide_up(groups - waves * wave, kMultiprocessors), split_k);
   if (splits > 1) {
     const double bytes = 8.0 * static_cast<double>(s.m * s.n * s.groups) * splits;
-    cycles += kLaunch + bytes / kCacheBytes;
+    cycles += kSumLaunch + kSumSplit * splits + bytes / kCacheBytes;
   }
   return cycles;
 }
@@ -63,7 +71,7 @@ TileChoice choose_tile(std::span<const Tile> tiles, const ProductShape& shape, b
   TileChoice best;
   double least = 0;
   for (const Tile& tile : tiles) {
-    for (int splits = 1; splits <= kMaxSplits; ++splits) {
+    for (const int splits : kSplits) {
       if (splits > 1 && (!may_split || shape.k < splits * kLeastSplit)) break;
       const TileChoice c = split_evenly(tile, shape.k, splits);
       if (c.splits != splits) continue;

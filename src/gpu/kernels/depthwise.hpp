@@ -33,8 +33,46 @@ TK_FN void tk_find_depthwise(TK_PARAM DepthwiseParams& p, int thread, TK_LOCAL t
   place.width = p.weights;
 }
 
+template <int V, int K, int S, int OWN>
+struct tk_depthwise_window {
+  enum {
+    kColumns = (OWN - 1) * S + K,
+    // There are registers for all rows at once.
+    kAhead = V * OWN <= 8 && V * K * (kColumns + K) <= 200
+  };
+};
+
+// A row of the windows of a thread: what it reads of x, and the weights.
+template <class T, int V, int K, int COLUMNS>
+TK_FN void tk_load_row(TK_GLOBAL const T* x, TK_GLOBAL const T* w, TK_PARAM DepthwiseParams& p,
+                       TK_LOCAL const tk_depthwise_part& t, int r, bool inside,
+                       TK_LOCAL tk_vec<V>* in, TK_LOCAL tk_vec<V>* weight) {
+  const tk_i64 from = ((t.image + t.top + r) * p.window.W + t.left) * p.window.pixel + t.channel;
+  TK_UNROLL for (int i = 0; i < COLUMNS; ++i) {
+    tk_fill_vec(0.0f, in[i]);
+    if (inside && t.left + i >= 0 && t.left + i < p.window.W) {
+      tk_load_vec(x + (from + i * p.window.pixel), in[i]);
+    }
+  }
+  TK_UNROLL for (int s = 0; s < K; ++s) {
+    tk_load_vec(w + ((r * K + s) * p.weights + t.channel), weight[s]);
+  }
+}
+template <int V, int K, int S, int OWN>
+TK_FN void tk_add_row(TK_LOCAL const tk_vec<V>* in, TK_LOCAL const tk_vec<V>* weight,
+                      TK_LOCAL tk_results<OWN, 1, V>& sum) {
+  TK_UNROLL for (int s = 0; s < K; ++s) {
+    TK_UNROLL for (int o = 0; o < OWN; ++o) {
+      TK_UNROLL for (int v = 0; v < V; ++v) {
+        sum.v[o][v] = tk_fma(in[o * S + s].v[v], weight[s].v[v], sum.v[o][v]);
+      }
+    }
+  }
+}
+
 // Kernels of K x K without dilation, stride S, multiplier 1: every pixel of x that a thread needs
-// is read once.
+// is read once. Threads of few results read all rows before they use the first: where there are few
+// threads, time goes by the latency of reads.
 template <class T, int V, int K, int S, int OWN>
 TK_FN void depthwise_square(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
                             TK_GLOBAL const float* bias, TK_GLOBAL const float* slope,
@@ -47,26 +85,24 @@ TK_FN void depthwise_square(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w
   tk_find_depthwise<V, OWN>(p, thread, t, place);
   tk_results<OWN, 1, V> sum;
   tk_clear(sum);
-  TK_UNROLL for (int r = 0; r < K; ++r) {
-    if (t.top + r >= 0 && t.top + r < p.window.H) {
-      TK_GLOBAL const T* from =
-          x + (((t.image + t.top + r) * p.window.W + t.left) * p.window.pixel + t.channel);
-      tk_vec<V> in[(OWN - 1) * S + K], weight[K];
-      TK_UNROLL for (int i = 0; i < (OWN - 1) * S + K; ++i) {
-        tk_fill_vec(0.0f, in[i]);
-        if (t.left + i >= 0 && t.left + i < p.window.W) {
-          tk_load_vec(from + i * p.window.pixel, in[i]);
-        }
+  typedef tk_depthwise_window<V, K, S, OWN> Window;
+  if (Window::kAhead != 0) {
+    tk_vec<V> in[K][Window::kColumns], weight[K][K];
+    TK_UNROLL for (int r = 0; r < K; ++r) {
+      const bool inside = t.top + r >= 0 && t.top + r < p.window.H;
+      tk_load_row<T, V, K, Window::kColumns>(x, w, p, t, r, inside, in[r], weight[r]);
+    }
+    TK_UNROLL for (int r = 0; r < K; ++r) {
+      if (t.top + r >= 0 && t.top + r < p.window.H) {
+        tk_add_row<V, K, S, OWN>(in[r], weight[r], sum);
       }
-      TK_UNROLL for (int s = 0; s < K; ++s) {
-        tk_load_vec(w + ((r * K + s) * p.weights + t.channel), weight[s]);
-      }
-      TK_UNROLL for (int s = 0; s < K; ++s) {
-        TK_UNROLL for (int o = 0; o < OWN; ++o) {
-          TK_UNROLL for (int v = 0; v < V; ++v) {
-            sum.v[o][v] = tk_fma(in[o * S + s].v[v], weight[s].v[v], sum.v[o][v]);
-          }
-        }
+    }
+  } else {
+    TK_UNROLL for (int r = 0; r < K; ++r) {
+      if (t.top + r >= 0 && t.top + r < p.window.H) {
+        tk_vec<V> in[Window::kColumns], weight[K];
+        tk_load_row<T, V, K, Window::kColumns>(x, w, p, t, r, true, in, weight);
+        tk_add_row<V, K, S, OWN>(in, weight, sum);
       }
     }
   }
