@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds and runs the tests.
-#   test.sh all         both of the following: what make test and CI run
-#   test.sh release     the release build
+#   test.sh all         both of the following
+#   test.sh release     the release build: what make test and CI run
 #   test.sh sanitizers  AddressSanitizer + UndefinedBehaviorSanitizer, then ThreadSanitizer
 # The last lines say how many models ran and "N passed, N failed, N skipped"; the exit code is 1 when
 # anything failed. Models beyond those of tests/models come from $TREADLE_MODELS (../shared/models).
