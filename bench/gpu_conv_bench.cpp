@@ -5,7 +5,6 @@
 // each shape. Times are of recordings replayed, for one run of the operator: medians of 9. Peers:
 // ../shared/research/peers_gpu.md, batch 1.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -14,6 +13,7 @@
 #include "base/error.hpp"
 #include "gpu/conv_plan.hpp"
 #include "gpu/gemm_plan.hpp"
+#include "gpu_timing.hpp"
 
 namespace treadle::gpu {
 namespace {
@@ -103,12 +103,9 @@ constexpr Product kProducts[] = {
     {"8 768→3072", 8, 3072, 768, 7.22, 3.57},      {"1 2048→1000", 1, 1000, 2048, 3.32, 12.47},
 };
 
-class Bench {
+class Bench : public bench::DeviceTimer {
  public:
-  explicit Bench(bool sim)
-      : device_(sim ? make_sim_device() : make_cuda_device()), queue_(device_->make_queue()) {}
-
-  std::string device() const { return device_->name(); }
+  using DeviceTimer::DeviceTimer;
 
   // Microseconds a run.
   template <typename Plan>
@@ -119,52 +116,11 @@ class Bench {
     at.left = a->address();
     at.right = b->address();
     at.y = out->address();
-    Queue& queue = dynamic_cast<Queue&>(*queue_);
     const PreparedLaunches launches = plan.prepare(at, workspace->address(), "bench");
-    const auto chain = [&](int count) {
-      queue.begin_recording();
-      for (int i = 0; i < count; ++i) {
-        for (const PreparedLaunch& l : launches) queue.launch(l.get());
-      }
-      return queue.end_recording();
-    };
-    const auto one = chain(1);
-    replay(*one, 1);
-    const double first = replay(*one, 1);
-    if (device_->kind() == "sim") return first;
-    const int count = static_cast<int>(std::clamp(2000.0 / first, 1.0, 50.0));
-    const auto many = chain(count);
-    const double round = replay(*many, 1);
-    const int rounds = static_cast<int>(std::clamp(4000.0 / round, 1.0, 50.0));
-    std::vector<double> times;
-    for (int i = 0; i < 9; ++i) times.push_back(replay(*many, rounds) / (count * rounds));
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
+    return DeviceTimer::time([&](Queue& queue) {
+      for (const PreparedLaunch& l : launches) queue.launch(l.get());
+    });
   }
-
- private:
-  DeviceBufferPtr filled(std::int64_t bytes) {
-    const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 16));
-    DeviceBufferPtr buffer = device_->allocate(size, "bench");
-    std::vector<std::uint16_t> values((size + 1) / 2);
-    // 0.5 and the like in f32 as in f16.
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = static_cast<std::uint16_t>(0x3800u + i * 2654435761u % 512);
-    }
-    queue_->upload(buffer->address(), values.data(), size);
-    queue_->sync();
-    return buffer;
-  }
-  double replay(const DeviceRecording& recording, int rounds) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < rounds; ++i) queue_->replay(recording);
-    queue_->sync();
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
-        .count();
-  }
-
-  std::shared_ptr<Device> device_;
-  std::unique_ptr<DeviceQueue> queue_;
 };
 
 struct Wish {
@@ -333,7 +289,7 @@ int main(int argc, char** argv) {
   try {
     const Wish wish = parse(argc, argv);
     Bench bench(wish.sim);
-    fmt::print("{}\n\n", bench.device());
+    fmt::print("{}\n\n", bench.device().name());
     wish.sweep ? sweep(bench, wish) : table(bench, wish);
   } catch (const std::exception& e) {
     fmt::print(stderr, "gpu_conv_bench: {}\n", e.what());

@@ -5,7 +5,6 @@
 // to be read and written once: below 50 MB most of it stays in the cache, as it does in a model.
 // Peers: ../shared/research/peers_gpu.md.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -19,6 +18,7 @@
 #include "gpu/reduce_plan.hpp"
 #include "gpu/resize_plan.hpp"
 #include "gpu/softmax_plan.hpp"
+#include "gpu_timing.hpp"
 
 namespace treadle::gpu {
 namespace {
@@ -35,61 +35,13 @@ struct Row {
   Job job;
 };
 
-class Bench {
- public:
-  explicit Bench(bool sim)
-      : device_(sim ? make_sim_device() : make_cuda_device()), queue_(device_->make_queue()) {}
-  Device& device() { return *device_; }
-
-  // Microseconds a run.
-  double time(const Row& row, std::int64_t element) {
-    const DeviceBufferPtr x = filled(row.in * element), y = filled(row.out * 8),
-                          workspace = filled(static_cast<std::int64_t>(row.workspace));
-    Queue& queue = dynamic_cast<Queue&>(*queue_);
-    const auto chain = [&](int count) {
-      queue.begin_recording();
-      for (int i = 0; i < count; ++i) {
-        row.job(queue, x->address(), y->address(), workspace->address());
-      }
-      return queue.end_recording();
-    };
-    const auto one = chain(1);
-    replay(*one, 1);
-    const double first = replay(*one, 1);
-    if (device_->kind() == "sim") return first;
-    const int count = static_cast<int>(std::clamp(2000.0 / first, 1.0, 50.0));
-    const auto many = chain(count);
-    const int rounds = static_cast<int>(std::clamp(4000.0 / replay(*many, 1), 1.0, 50.0));
-    std::vector<double> times;
-    for (int i = 0; i < 9; ++i) times.push_back(replay(*many, rounds) / (count * rounds));
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
-  }
-
- private:
-  DeviceBufferPtr filled(std::int64_t bytes) {
-    const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 16));
-    DeviceBufferPtr buffer = device_->allocate(size, "bench");
-    std::vector<std::uint16_t> values((size + 1) / 2);
-    // 0.5 and the like in f32 as in f16.
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = static_cast<std::uint16_t>(0x3800u + i * 2654435761u % 512);
-    }
-    queue_->upload(buffer->address(), values.data(), size);
-    queue_->sync();
-    return buffer;
-  }
-  double replay(const DeviceRecording& recording, int rounds) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < rounds; ++i) queue_->replay(recording);
-    queue_->sync();
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
-        .count();
-  }
-
-  std::shared_ptr<Device> device_;
-  std::unique_ptr<DeviceQueue> queue_;
-};
+// Microseconds a run.
+double time_of(bench::DeviceTimer& timer, const Row& row, std::int64_t element) {
+  const DeviceBufferPtr x = timer.filled(row.in * element), y = timer.filled(row.out * 8),
+                        workspace = timer.filled(static_cast<std::int64_t>(row.workspace));
+  return timer.time(
+      [&](Queue& queue) { row.job(queue, x->address(), y->address(), workspace->address()); });
+}
 
 std::string text_of(const Split& s) {
   return fmt::format("[{}, {}, {}]", s.outer, s.length, s.inner);
@@ -223,14 +175,14 @@ int run(const std::vector<std::string_view>& arguments) {
     if (a == "device=sim") sim = true;
   }
   if (types.empty()) types = {DType::F32, DType::F16};
-  Bench bench(sim);
+  bench::DeviceTimer timer(sim);
   fmt::print("{}\n\n| run | dtype | us | GB/s | peer us | ratio |\n|---|---|---|---|---|---|\n",
-             bench.device().name());
+             timer.device().name());
   for (const DType t : types) {
-    for (const Row& row : rows_of(bench.device(), t)) {
+    for (const Row& row : rows_of(timer.device(), t)) {
       if (row.name.find(only) == std::string::npos) continue;
       const auto element = static_cast<std::int64_t>(size_of(t));
-      const double us = bench.time(row, element);
+      const double us = time_of(timer, row, element);
       const double bytes = static_cast<double>((row.in + row.out) * element);
       const double peer = t == DType::F32 ? row.peer_f32 : row.peer_f16;
       const std::string beside =

@@ -14,24 +14,6 @@ namespace {
 using namespace treadle::testing;
 using Numbers = std::vector<double>;
 
-std::span<const std::byte> bytes(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
-
-std::string i64s(const std::string& name, const std::vector<std::int64_t>& values) {
-  return tensor({name, {static_cast<std::int64_t>(values.size())}, 7, raw_bytes(values)});
-}
-
-std::string untyped_shape(const std::string& name) {
-  std::string tensor_type, type, out;
-  pbf_writer(tensor_type).add_int32(1, 1);
-  pbf_writer(type).add_message(1, tensor_type);
-  pbf_writer w(out);
-  w.add_string(1, name);
-  w.add_message(2, type);
-  return out;
-}
-
 struct Result {
   Shape shape;
   Numbers values;
@@ -143,11 +125,11 @@ std::string if_node(const std::string& c, const std::string& out, const std::str
 }
 
 TEST(Scopes, ABranchThatIsAnOuterValue) {
-  const std::string text = model({{if_node("c", "y", graph({{}, {}, {untyped_shape("x")}}),
-                                           graph({{}, {}, {untyped_shape("w")}}))},
-                                  {value("x", 1, {"1"}), value("c", 9, {})},
-                                  {untyped_shape("y")},
-                                  {floats("w", {1}, {-5})}});
+  const std::string text =
+      model({{if_node("c", "y", graph({{}, {}, {untyped("x")}}), graph({{}, {}, {untyped("w")}}))},
+             {value("x", 1, {"1"}), value("c", 9, {})},
+             {untyped("y")},
+             {floats("w", {1}, {-5})}});
   EXPECT_EQ(run(text, {row({5}), flag(false)})[0].values, (Numbers{-5}));
   EXPECT_EQ(run(text, {row({5}), flag(true)})[0].values, (Numbers{5}));
 }
@@ -157,19 +139,19 @@ TEST(Scopes, SameNamesInBothBranchesAndShapesThatDiffer) {
       model({{if_node("c", "b",
                       graph({{node("Concat", {"x", "x"}, {"r"}, {int_attribute("axis", 0)})},
                              {},
-                             {untyped_shape("r")}}),
-                      graph({{node("Neg", {"x"}, {"r"})}, {}, {untyped_shape("r")}})),
+                             {untyped("r")}}),
+                      graph({{node("Neg", {"x"}, {"r"})}, {}, {untyped("r")}})),
               node("Abs", {"b"}, {"y"})},
              {value("x", 1, {"n"}), value("c", 9, {})},
-             {untyped_shape("y")}});
+             {untyped("y")}});
   EXPECT_EQ(run(text, {row({1, -2}), flag(true)})[0], (Result{{4}, {1, 2, 1, 2}}));
   EXPECT_EQ(run(text, {row({1, -2}), flag(false)})[0], (Result{{2}, {1, 2}}));
 }
 
 // The body's "w" is its own input; the outer "w" is what two levels up inside the branch sees.
 TEST(Scopes, BodyInputsHideOuterValues) {
-  const std::string branch = graph({{node("Add", {"w", "k"}, {"r"})}, {}, {untyped_shape("r")}});
-  const std::string other = graph({{node("Sub", {"w", "k"}, {"r"})}, {}, {untyped_shape("r")}});
+  const std::string branch = graph({{node("Add", {"w", "k"}, {"r"})}, {}, {untyped("r")}});
+  const std::string other = graph({{node("Sub", {"w", "k"}, {"r"})}, {}, {untyped("r")}});
   const std::string body =
       graph({{if_node("c", "next", branch, other), node("Identity", {"go"}, {"on"})},
              {value("i", 7, {}), value("go", 9, {}), value("w", 1, {"1"})},
@@ -190,7 +172,7 @@ std::string reshape(const std::vector<std::string>& x_dims, const std::vector<st
   GraphText g{
       {node("Reshape", {"x", "t"}, {"y"}, {int_attribute("allowzero", allowzero)}, "", "rs")},
       {value("x", 1, x_dims)},
-      {untyped_shape("y")}};
+      {untyped("y")}};
   if (dynamic)
     g.inputs.push_back(value("t", 7, {std::to_string(target.size())}));
   else

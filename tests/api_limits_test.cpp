@@ -21,7 +21,7 @@ using treadle::v1::StatusCode;
 using treadle::v1::Tensor;
 
 Model load(const std::string& text, const LoadOptions& options = {}) {
-  return Model::load(std::as_bytes(std::span(text)), options);
+  return Model::load(bytes(text), options);
 }
 
 std::string scalar_i64(const std::string& name, std::int64_t v) {

@@ -17,31 +17,11 @@ using treadle::v1::LoadOptions;
 using treadle::v1::Status;
 using treadle::v1::StatusCode;
 
-std::span<const std::byte> bytes(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
-
-std::string i64s(const std::string& name, const std::vector<std::int64_t>& values) {
-  return tensor({name, {static_cast<std::int64_t>(values.size())}, 7, raw_bytes(values)});
-}
-
-// A value of which only the type is declared.
-std::string untyped_shape(const std::string& name) {
-  std::string tensor_type, type, out;
-  pbf_writer(tensor_type).add_int32(1, 1);
-  pbf_writer(type).add_message(1, tensor_type);
-  pbf_writer w(out);
-  w.add_string(1, name);
-  w.add_message(2, type);
-  return out;
-}
-
 // y = squeeze(x) where the last of x's two sizes is 1, else x; as exporters write Tensor.squeeze.
 std::string squeeze_model() {
   const std::string then_branch =
-      graph({{node("Squeeze", {"x", "last"}, {"a"})}, {}, {untyped_shape("a")}});
-  const std::string else_branch =
-      graph({{node("Identity", {"x"}, {"b"})}, {}, {untyped_shape("b")}});
+      graph({{node("Squeeze", {"x", "last"}, {"a"})}, {}, {untyped("a")}});
+  const std::string else_branch = graph({{node("Identity", {"x"}, {"b"})}, {}, {untyped("b")}});
   return model({{node("Shape", {"x"}, {"shape"}), node("Gather", {"shape", "last"}, {"size"}),
                  node("Equal", {"size", "one"}, {"is_one"}),
                  node("If", {"is_one"}, {"s"},
@@ -50,7 +30,7 @@ std::string squeeze_model() {
                       "", "branch"),
                  node("Relu", {"s"}, {"y"})},
                 {value("x", 1, {"n", "m"})},
-                {untyped_shape("y")},
+                {untyped("y")},
                 {i64s("last", {-1}), i64s("one", {1})}});
 }
 
@@ -118,8 +98,8 @@ TEST(NeedsSizes, GivenSizesAndSymbolsMakeAnOrdinaryModel) {
 TEST(NeedsSizes, AnInputWithoutAShape) {
   using treadle::v1::Tensor;
   const auto m = treadle::v1::Model::load(bytes(model({{node("Add", {"x", "w"}, {"y"})},
-                                                       {untyped_shape("x")},
-                                                       {untyped_shape("y")},
+                                                       {untyped("x")},
+                                                       {untyped("y")},
                                                        {floats("w", {2}, {1, 2})}})));
   EXPECT_EQ(m.inputs()[0].dims, (std::vector<std::string>{"..."}));
   treadle::v1::Session s(m);
@@ -133,22 +113,21 @@ TEST(NeedsSizes, AnInputWithoutAShape) {
 
 // Sizes say nothing about a condition that is data: that stays an error of loading.
 TEST(NeedsSizes, ConditionsThatAreDataDoNotWait) {
-  const std::string a = graph({{}, {}, {untyped_shape("x")}});
-  const std::string b =
-      graph({{node("Unsqueeze", {"x", "axis"}, {"b"})}, {}, {untyped_shape("b")}});
+  const std::string a = graph({{}, {}, {untyped("x")}});
+  const std::string b = graph({{node("Unsqueeze", {"x", "axis"}, {"b"})}, {}, {untyped("b")}});
   const std::string text =
       model({{node("If", {"c"}, {"y"},
                    {graph_attribute("then_branch", a), graph_attribute("else_branch", b)})},
              {value("x", 1, {"n"}), value("c", 9, {})},
-             {untyped_shape("y")},
+             {untyped("y")},
              {i64s("axis", {0})}});
   EXPECT_THROW(treadle::v1::Model::load(bytes(text)), treadle::v1::Error);
 }
 
 // Nothing else hides behind missing sizes: what no sizes can mend is found at once.
 TEST(NeedsSizes, OtherErrorsAreFoundAtOnce) {
-  EXPECT_THROW(treadle::v1::Model::load(bytes(model(
-                   {{node("Frob", {"x"}, {"y"})}, {value("x", 1, {"n"})}, {untyped_shape("y")}}))),
+  EXPECT_THROW(treadle::v1::Model::load(bytes(
+                   model({{node("Frob", {"x"}, {"y"})}, {value("x", 1, {"n"})}, {untyped("y")}}))),
                treadle::v1::Error);
 }
 

@@ -1,13 +1,9 @@
 // The command as a whole: exit codes, messages, JSON.
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <filesystem>
-
-#include "cli/command.hpp"
 #include "cli/json.hpp"
+#include "cli_util.hpp"
 #include "onnx_model_builder.hpp"
-#include "tensor/file.hpp"
 #include "tensor/npy.hpp"
 #include "tensor/npz.hpp"
 
@@ -16,48 +12,20 @@ namespace {
 
 using namespace treadle::testing;
 
-struct Outcome {
-  int code = 0;
-  std::string out, err;
-};
-
-Outcome call(std::vector<std::string> args) {
-  std::vector<const char*> argv = {"treadle"};
-  for (const auto& a : args) argv.push_back(a.c_str());
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  Outcome o;
-  o.code = command(static_cast<int>(argv.size()), argv.data());
-  std::fflush(stdout);
-  o.out = ::testing::internal::GetCapturedStdout();
-  o.err = ::testing::internal::GetCapturedStderr();
-  return o;
-}
-
 bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-class Command : public ::testing::Test {
+class Command : public FolderTest {
  protected:
   void SetUp() override {
-    folder_ = ::testing::TempDir() + "treadle_cli_" +
-              ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
+    FolderTest::SetUp();
     // sum = x + w, y = relu(sum) over [n, 2].
     write("m.onnx", model({{node("Add", {"x", "w"}, {"sum"}), node("Relu", {"sum"}, {"y"})},
                            {value("x", 1, {"n", "2"})},
                            {value("y", 1, {"n", "2"})},
                            {floats("w", {2}, {1, -2})}}));
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  void write(const std::string& name, const std::string& text) const {
-    write_file(path(name), std::as_bytes(std::span(text.data(), text.size())));
-  }
-
-  std::string folder_;
 };
 
 TEST_F(Command, RunWritesOutputs) {

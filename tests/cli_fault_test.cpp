@@ -1,13 +1,11 @@
 // Broken files, odd names and odd sizes, through the command: exit codes and messages.
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <filesystem>
 
-#include "cli/command.hpp"
 #include "cli/json.hpp"
+#include "cli_util.hpp"
 #include "onnx_model_builder.hpp"
-#include "tensor/file.hpp"
 #include "tensor/npy.hpp"
 
 namespace treadle::cli {
@@ -15,43 +13,13 @@ namespace {
 
 using namespace treadle::testing;
 
-struct Outcome {
-  int code = 0;
-  std::string out, err;
-};
-
-Outcome call(std::vector<std::string> args) {
-  std::vector<const char*> argv = {"treadle"};
-  for (const auto& a : args) argv.push_back(a.c_str());
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  Outcome o;
-  o.code = command(static_cast<int>(argv.size()), argv.data());
-  std::fflush(stdout);
-  o.out = ::testing::internal::GetCapturedStdout();
-  o.err = ::testing::internal::GetCapturedStderr();
-  return o;
-}
-
 void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
   for (const auto& p : parts)
     EXPECT_NE(text.find(p), std::string::npos) << "no '" << p << "' in: " << text;
 }
 
-class Faults : public ::testing::Test {
+class Faults : public FolderTest {
  protected:
-  void SetUp() override {
-    folder_ = ::testing::TempDir() + "treadle_faults_" +
-              ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  std::string write(const std::string& name, const std::string& text) const {
-    write_file(path(name), std::as_bytes(std::span(text.data(), text.size())));
-    return path(name);
-  }
   std::string array(const std::string& name, const Tensor& t) const {
     write_npy_file(path(name), t);
     return path(name);
@@ -63,8 +31,6 @@ class Faults : public ::testing::Test {
     expect_parts(o.err, {"broken.onnx"});
     return o.err;
   }
-
-  std::string folder_;
 };
 
 const std::string kX = value("x", 1, {"2"});
@@ -199,18 +165,6 @@ TEST_F(Faults, DimLabels) {
 
 // Ranks that follow from sizes come from what the inputs are: no --shape is needed.
 TEST_F(Faults, SizesComeFromTheInputs) {
-  const auto untyped = [](const std::string& name) {
-    std::string tensor_type, type, out;
-    pbf_writer(tensor_type).add_int32(1, 1);
-    pbf_writer(type).add_message(1, tensor_type);
-    pbf_writer w(out);
-    w.add_string(1, name);
-    w.add_message(2, type);
-    return out;
-  };
-  const auto ints = [](const std::string& name, std::int64_t v) {
-    return tensor({name, {1}, 7, raw_bytes(std::vector<std::int64_t>{v})});
-  };
   const std::string file = write(
       "squeeze.onnx",
       model(
@@ -224,7 +178,7 @@ TEST_F(Faults, SizesComeFromTheInputs) {
                                   graph({{node("Identity", {"x"}, {"b"})}, {}, {untyped("b")}}))})},
            {value("x", 1, {"n", "m"})},
            {untyped("y")},
-           {ints("last", -1), ints("one", 1)}}));
+           {i64s("last", {-1}), i64s("one", {1})}}));
   const std::string data = array("x.npy", Tensor::of<float>({2, 1}, {3, 4}));
   for (const std::string command : {"run", "bench", "profile"}) {
     std::vector<std::string> args{command, file, "--input", "x=" + data};

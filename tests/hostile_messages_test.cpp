@@ -40,7 +40,7 @@ std::string ints(const std::string& name, const std::vector<std::int64_t>& value
 Model load(const std::string& text) {
   LoadOptions options;
   options.max_tensor_bytes = 64 << 20;
-  return Model::load(std::as_bytes(std::span(text)), options);
+  return Model::load(bytes(text), options);
 }
 
 std::string load_error(const std::string& text) {

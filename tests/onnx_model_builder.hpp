@@ -1,8 +1,11 @@
 // Encodes small ONNX models for tests.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <protozero/pbf_writer.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +33,25 @@ inline std::string tensor(const TensorText& t) {
   w.add_int32(2, t.type);
   w.add_string(8, t.name);
   w.add_bytes(9, t.raw);
+  return out;
+}
+
+inline std::span<const std::byte> bytes(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+inline std::string i64s(const std::string& name, const std::vector<std::int64_t>& values) {
+  return tensor({name, {static_cast<std::int64_t>(values.size())}, 7, raw_bytes(values)});
+}
+
+// A float value of which no shape is declared.
+inline std::string untyped(const std::string& name) {
+  std::string tensor_type, type, out;
+  pbf_writer(tensor_type).add_int32(1, 1);
+  pbf_writer(type).add_message(1, tensor_type);
+  pbf_writer w(out);
+  w.add_string(1, name);
+  w.add_message(2, type);
   return out;
 }
 
