@@ -66,68 +66,18 @@ TK_FN tk_u16 tk_float_to_bf16(float v) {
 TK_FN float tk_fma(float a, float b, float c) {
   return __fmaf_rn(a, b, c);
 }
-TK_FN float tk_exp(float v) {
-  return expf(v);
-}
-TK_FN float tk_log(float v) {
-  return logf(v);
-}
-TK_FN float tk_tanh(float v) {
-  return tanhf(v);
-}
+#define TK_FUNCTION(name)          \
+  TK_FN float tk_##name(float v) { \
+    return name##f(v);             \
+  }
+TK_EACH_LIBRARY_FUNCTION(TK_FUNCTION)
+TK_EACH_ROUNDING(TK_FUNCTION)
+#undef TK_FUNCTION
 TK_FN float tk_erf(float v) {
   return erff(v);
 }
-TK_FN float tk_sqrt(float v) {
-  return sqrtf(v);
-}
-TK_FN float tk_sin(float v) {
-  return sinf(v);
-}
-TK_FN float tk_cos(float v) {
-  return cosf(v);
-}
-TK_FN float tk_tan(float v) {
-  return tanf(v);
-}
-TK_FN float tk_asin(float v) {
-  return asinf(v);
-}
-TK_FN float tk_acos(float v) {
-  return acosf(v);
-}
-TK_FN float tk_atan(float v) {
-  return atanf(v);
-}
-TK_FN float tk_sinh(float v) {
-  return sinhf(v);
-}
-TK_FN float tk_cosh(float v) {
-  return coshf(v);
-}
-TK_FN float tk_asinh(float v) {
-  return asinhf(v);
-}
-TK_FN float tk_acosh(float v) {
-  return acoshf(v);
-}
-TK_FN float tk_atanh(float v) {
-  return atanhf(v);
-}
 TK_FN float tk_pow(float a, float b) {
   return powf(a, b);
-}
-TK_FN float tk_floor(float v) {
-  return floorf(v);
-}
-TK_FN float tk_ceil(float v) {
-  return ceilf(v);
-}
-TK_FN float tk_rint(float v) {
-  return rintf(v);
-}
-TK_FN float tk_trunc(float v) {
-  return truncf(v);
 }
 TK_FN float tk_fmod(float a, float b) {
   return fmodf(a, b);

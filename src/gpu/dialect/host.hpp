@@ -81,68 +81,19 @@ inline tk_u16 tk_float_to_bf16(float v) {
 inline float tk_fma(float a, float b, float c) {
   return std::fma(a, b, c);
 }
-inline float tk_exp(float v) {
-  return std::exp(v);
-}
-inline float tk_log(float v) {
-  return std::log(v);
-}
-inline float tk_tanh(float v) {
-  return std::tanh(v);
-}
+// rint in the current mode, which is to nearest even.
+#define TK_FUNCTION(name)           \
+  inline float tk_##name(float v) { \
+    return std::name(v);            \
+  }
+TK_EACH_LIBRARY_FUNCTION(TK_FUNCTION)
+TK_EACH_ROUNDING(TK_FUNCTION)
+#undef TK_FUNCTION
 inline float tk_erf(float v) {
   return std::erf(v);
 }
-inline float tk_sqrt(float v) {
-  return std::sqrt(v);
-}
-inline float tk_sin(float v) {
-  return std::sin(v);
-}
-inline float tk_cos(float v) {
-  return std::cos(v);
-}
-inline float tk_tan(float v) {
-  return std::tan(v);
-}
-inline float tk_asin(float v) {
-  return std::asin(v);
-}
-inline float tk_acos(float v) {
-  return std::acos(v);
-}
-inline float tk_atan(float v) {
-  return std::atan(v);
-}
-inline float tk_sinh(float v) {
-  return std::sinh(v);
-}
-inline float tk_cosh(float v) {
-  return std::cosh(v);
-}
-inline float tk_asinh(float v) {
-  return std::asinh(v);
-}
-inline float tk_acosh(float v) {
-  return std::acosh(v);
-}
-inline float tk_atanh(float v) {
-  return std::atanh(v);
-}
 inline float tk_pow(float a, float b) {
   return std::pow(a, b);
-}
-inline float tk_floor(float v) {
-  return std::floor(v);
-}
-inline float tk_ceil(float v) {
-  return std::ceil(v);
-}
-inline float tk_rint(float v) {
-  return std::nearbyint(v);
-}
-inline float tk_trunc(float v) {
-  return std::trunc(v);
 }
 inline float tk_fmod(float a, float b) {
   return std::fmod(a, b);

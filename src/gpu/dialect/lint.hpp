@@ -48,68 +48,18 @@ tk_u16 tk_float_to_bf16(float v);
 inline float tk_fma(float a, float b, float c) {
   return fma(a, b, c);
 }
-inline float tk_exp(float v) {
-  return exp(v);
-}
-inline float tk_log(float v) {
-  return log(v);
-}
-inline float tk_tanh(float v) {
-  return tanh(v);
-}
+#define TK_FUNCTION(name)           \
+  inline float tk_##name(float v) { \
+    return name(v);                 \
+  }
+TK_EACH_LIBRARY_FUNCTION(TK_FUNCTION)
+TK_EACH_ROUNDING(TK_FUNCTION)
+#undef TK_FUNCTION
 inline float tk_erf(float v) {
   return erf(v);
 }
-inline float tk_sqrt(float v) {
-  return sqrt(v);
-}
-inline float tk_sin(float v) {
-  return sin(v);
-}
-inline float tk_cos(float v) {
-  return cos(v);
-}
-inline float tk_tan(float v) {
-  return tan(v);
-}
-inline float tk_asin(float v) {
-  return asin(v);
-}
-inline float tk_acos(float v) {
-  return acos(v);
-}
-inline float tk_atan(float v) {
-  return atan(v);
-}
-inline float tk_sinh(float v) {
-  return sinh(v);
-}
-inline float tk_cosh(float v) {
-  return cosh(v);
-}
-inline float tk_asinh(float v) {
-  return asinh(v);
-}
-inline float tk_acosh(float v) {
-  return acosh(v);
-}
-inline float tk_atanh(float v) {
-  return atanh(v);
-}
 inline float tk_pow(float a, float b) {
   return pow(a, b);
-}
-inline float tk_floor(float v) {
-  return floor(v);
-}
-inline float tk_ceil(float v) {
-  return ceil(v);
-}
-inline float tk_rint(float v) {
-  return rint(v);
-}
-inline float tk_trunc(float v) {
-  return trunc(v);
 }
 inline float tk_fmod(float a, float b) {
   return fmod(a, b);

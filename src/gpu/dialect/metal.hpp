@@ -63,65 +63,20 @@ inline tk_u16 tk_float_to_bf16(float v) {
 inline float tk_fma(float a, float b, float c) {
   return fma(a, b, c);
 }
-inline float tk_exp(float v) {
-  return precise::exp(v);
-}
-inline float tk_log(float v) {
-  return precise::log(v);
-}
-inline float tk_tanh(float v) {
-  return precise::tanh(v);
-}
-inline float tk_sqrt(float v) {
-  return precise::sqrt(v);
-}
-inline float tk_sin(float v) {
-  return precise::sin(v);
-}
-inline float tk_cos(float v) {
-  return precise::cos(v);
-}
-inline float tk_tan(float v) {
-  return precise::tan(v);
-}
-inline float tk_asin(float v) {
-  return precise::asin(v);
-}
-inline float tk_acos(float v) {
-  return precise::acos(v);
-}
-inline float tk_atan(float v) {
-  return precise::atan(v);
-}
-inline float tk_sinh(float v) {
-  return precise::sinh(v);
-}
-inline float tk_cosh(float v) {
-  return precise::cosh(v);
-}
-inline float tk_asinh(float v) {
-  return precise::asinh(v);
-}
-inline float tk_acosh(float v) {
-  return precise::acosh(v);
-}
-inline float tk_atanh(float v) {
-  return precise::atanh(v);
-}
+#define TK_FUNCTION(name)           \
+  inline float tk_##name(float v) { \
+    return precise::name(v);        \
+  }
+TK_EACH_LIBRARY_FUNCTION(TK_FUNCTION)
+#undef TK_FUNCTION
+#define TK_FUNCTION(name)           \
+  inline float tk_##name(float v) { \
+    return name(v);                 \
+  }
+TK_EACH_ROUNDING(TK_FUNCTION)
+#undef TK_FUNCTION
 inline float tk_pow(float a, float b) {
   return precise::pow(a, b);
-}
-inline float tk_floor(float v) {
-  return floor(v);
-}
-inline float tk_ceil(float v) {
-  return ceil(v);
-}
-inline float tk_rint(float v) {
-  return rint(v);
-}
-inline float tk_trunc(float v) {
-  return trunc(v);
 }
 inline float tk_fmod(float a, float b) {
   return precise::fmod(a, b);

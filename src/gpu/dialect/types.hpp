@@ -26,6 +26,14 @@ typedef unsigned long long tk_u64;
 }  // namespace tk
 #endif
 
+// The functions of one float that every front end takes from its library under the name tk_…: those
+// that Metal has in a precise and a fast form, and those that it has in one.
+#define TK_EACH_LIBRARY_FUNCTION(F)                                                            \
+  F(exp)                                                                                       \
+  F(log) F(tanh) F(sqrt) F(sin) F(cos) F(tan) F(asin) F(acos) F(atan) F(sinh) F(cosh) F(asinh) \
+      F(acosh) F(atanh)
+#define TK_EACH_ROUNDING(F) F(floor) F(ceil) F(rint) F(trunc)
+
 namespace tk {
 
 // A divisor prepared on the host (see make_divisor) for tk_div: exact for dividends below 2^31.
