@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cpu/bound_copy.hpp"
 #include "cpu/split.hpp"
 #include "cpu/translators.hpp"
 #include "kernels/copy/copy.hpp"
@@ -9,41 +10,20 @@
 namespace treadle::cpu {
 
 using kernels::BoundCopy;
-using kernels::CopyAxis;
-
-namespace {
-
-// Axes of a copy of a block of `sizes` between tensors of the given shapes.
-std::vector<CopyAxis> block(const Shape& sizes, const Shape& in, const Shape& out) {
-  const Shape from = in.strides(), to = out.strides();
-  std::vector<CopyAxis> axes;
-  for (std::size_t i = 0; i < sizes.size(); ++i) axes.push_back({sizes[i], from[i], to[i]});
-  return axes;
-}
-
-}  // namespace
 
 Translation translate_concat(const TranslateContext& ctx) {
   const auto* op = ctx.node.op->as<ops::Concat>();
   if (ctx.out().dtype == DType::String) return {};
   return {kernel("concat", [axis = static_cast<std::size_t>(op->axis)](const BindContext& b) {
     const Shape& out = b.out[0]->shape;
-    const std::int64_t stride = out.strides()[axis];
     std::vector<BoundCopy> copies;
     std::int64_t at = 0;
     for (const TensorView* in : b.in) {
-      check(in->shape.rank() == out.rank(), ErrorKind::Shape, "cannot join {} into {}",
-            in->shape.str(), out.str());
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        check(i == axis || in->shape[i] == out[i], ErrorKind::Shape, "cannot join {} into {}",
-              in->shape.str(), out.str());
-      }
-      copies.emplace_back(size_of(in->dtype), block(in->shape, in->shape, out), 0, at * stride);
+      const CopyDesc d = concat_desc(axis, at, in->shape, out);
+      copies.emplace_back(size_of(in->dtype), d.axes, d.from, d.to);
       at = checked_add(at, in->shape[axis]);
     }
-    check(at == out[axis], ErrorKind::Shape,
-          "inputs have {} elements along axis {}, output {} has {}", at, axis, out.str(),
-          out[axis]);
+    check_concat_end(axis, at, out);
     return bound([copies = std::move(copies)](RunContext& c) {
       for (std::size_t i = 0; i < copies.size(); ++i) {
         copies[i].run(c.in[i]->data, c.out[0]->data, c.parallel);
@@ -57,22 +37,8 @@ Translation translate_slice(const TranslateContext& ctx) {
   if (ctx.in(0).dtype == DType::String) return {};
   return {kernel("slice", [axis = static_cast<std::size_t>(op->axis), start = op->start,
                            step = op->step](const BindContext& b) {
-    const Shape &in = b.in[0]->shape, &out = b.out[0]->shape;
-    const std::int64_t first = start.eval(b.symbols), count = out[axis], size = in[axis];
-    bool fits = count == 0 || (first >= 0 && first < size);
-    if (fits && count > 1) {
-      const std::int64_t room = step > 0 ? size - 1 - first : first;
-      fits = step != 0 && count - 1 <= room / (step > 0 ? step : -std::max(step, -size - 1));
-    }
-    check(fits, ErrorKind::Shape, "{} elements from {} by {} leave axis {} of input {}", count,
-          first, step, axis, in.str());
-    std::vector<CopyAxis> axes = block(out, in, out);
-    const std::int64_t stride = axes[axis].in;
-    axes[axis].in = count > 1 ? stride * step : 0;
-    BoundCopy copy(size_of(b.in[0]->dtype), axes, count == 0 ? 0 : first * stride);
-    return bound([copy = std::move(copy)](RunContext& c) {
-      copy.run(c.in[0]->data, c.out[0]->data, c.parallel);
-    });
+    return bound_copy(
+        b, slice_desc(axis, start.eval(b.symbols), step, b.in[0]->shape, b.out[0]->shape));
   })};
 }
 
@@ -96,7 +62,7 @@ Translation translate_pad(const TranslateContext& ctx) {
       grows = grows || head > 0 || tail > 0;
     }
     // A block without elements is not read, wherever its offset points.
-    BoundCopy copy(size_of(b.in[0]->dtype), block(sizes, in, out), from_at, to_at);
+    BoundCopy copy(size_of(b.in[0]->dtype), block_desc(sizes, in, out).axes, from_at, to_at);
     const std::int64_t count = out.elements();
     return bound([copy = std::move(copy), grows, count](RunContext& c) {
       constexpr unsigned char kZero[16] = {};
@@ -134,20 +100,7 @@ Translation translate_gather(const TranslateContext& ctx) {
 Translation translate_tile(const TranslateContext& ctx) {
   if (ctx.in(0).dtype == DType::String) return {};
   return {kernel("tile", [](const BindContext& b) {
-    const Shape &in = b.in[0]->shape, &out = b.out[0]->shape;
-    check(in.rank() == out.rank(), ErrorKind::Shape, "{} does not tile to {}", in.str(), out.str());
-    const Shape from = in.strides(), to = out.strides();
-    std::vector<CopyAxis> axes;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      const bool whole = in[i] == 0 ? out[i] == 0 : out[i] % in[i] == 0;
-      check(whole, ErrorKind::Shape, "axis {} of {} does not tile to {}", i, in.str(), out.str());
-      axes.push_back({in[i] == 0 ? 1 : out[i] / in[i], 0, to[i] * in[i]});
-      axes.push_back({in[i], from[i], to[i]});
-    }
-    BoundCopy copy(size_of(b.in[0]->dtype), axes);
-    return bound([copy = std::move(copy)](RunContext& c) {
-      copy.run(c.in[0]->data, c.out[0]->data, c.parallel);
-    });
+    return bound_copy(b, tile_desc(b.in[0]->shape, b.out[0]->shape));
   })};
 }
 

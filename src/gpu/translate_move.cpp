@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "cpu/copy_desc.hpp"
 #include "gpu/copy_plan.hpp"
 #include "gpu/translators.hpp"
 #include "ops/axis.hpp"
@@ -13,12 +14,15 @@ namespace {
 
 constexpr int kMostAxes = 6;
 
-std::vector<std::int64_t> list(const Shape& s) {
-  return {s.begin(), s.end()};
-}
-
-ops::Strided dense(const Shape& shape, std::int64_t offset = 0) {
-  return {offset, list(shape.strides())};
+CopyPlan plan_of(const cpu::CopyDesc& d, std::size_t element_bytes) {
+  std::vector<std::int64_t> sizes;
+  ops::Strided to{d.to, {}}, from{d.from, {}};
+  for (const kernels::CopyAxis& axis : d.axes) {
+    sizes.push_back(axis.size);
+    to.strides.push_back(axis.out);
+    from.strides.push_back(axis.in);
+  }
+  return CopyPlan(sizes, to, from, element_bytes);
 }
 
 // Copies inputs, each known by its number, to the output.
@@ -35,10 +39,9 @@ class BoundCopies final : public BoundKernel {
   std::vector<std::pair<std::size_t, CopyPlan>> copies_;
 };
 
-std::unique_ptr<BoundKernel> one_copy(const BindContext& b, const std::vector<std::int64_t>& sizes,
-                                      const ops::Strided& to, const ops::Strided& from) {
+std::unique_ptr<BoundKernel> one_copy(const BindContext& b, const cpu::CopyDesc& d) {
   std::vector<std::pair<std::size_t, CopyPlan>> copies;
-  copies.emplace_back(0, CopyPlan(sizes, to, from, size_of(b.out[0]->dtype)));
+  copies.emplace_back(0, plan_of(d, size_of(b.out[0]->dtype)));
   return std::make_unique<BoundCopies>(std::move(copies));
 }
 
@@ -73,26 +76,14 @@ DeviceTranslation translate_transpose(const TranslateContext& ctx) {
   if (auto why = why_no_copy(ctx.out()); !why.empty()) return refuse(std::move(why));
   const auto& op = *ctx.node.op->as<ops::Transpose>();
   return {device_kernel("transpose", [perm = op.perm](const BindContext& b) {
-    const Shape in = b.in[0]->shape.strides();
-    ops::Strided from;
-    for (const auto axis : perm) from.strides.push_back(in[static_cast<std::size_t>(axis)]);
-    return one_copy(b, list(b.out[0]->shape), dense(b.out[0]->shape), from);
+    return one_copy(b, cpu::transpose_desc(perm, b.in[0]->shape, b.out[0]->shape));
   })};
 }
 
 DeviceTranslation translate_expand(const TranslateContext& ctx) {
   if (auto why = why_no_copy(ctx.out()); !why.empty()) return refuse(std::move(why));
   return {device_kernel("expand", [](const BindContext& b) {
-    const Shape &from = b.in[0]->shape, &to = b.out[0]->shape;
-    check(from.rank() == to.rank(), ErrorKind::Shape, "{} does not expand to {}", from.str(),
-          to.str());
-    ops::Strided source = dense(from);
-    for (std::size_t i = 0; i < to.size(); ++i) {
-      check(from[i] == to[i] || from[i] == 1, ErrorKind::Shape,
-            "axis {} of {} does not expand to {}", i, from.str(), to.str());
-      if (from[i] == 1) source.strides[i] = 0;
-    }
-    return one_copy(b, list(to), dense(to), source);
+    return one_copy(b, cpu::expand_desc(b.in[0]->shape, b.out[0]->shape));
   })};
 }
 
@@ -102,19 +93,7 @@ DeviceTranslation translate_tile(const TranslateContext& ctx) {
   if (2 * ctx.out().rank() > kMostAxes && !is_const(ctx.out().shape))
     return refuse("it has more than 3 axes of unknown size");
   return {device_kernel("tile", [](const BindContext& b) {
-    const Shape &in = b.in[0]->shape, &out = b.out[0]->shape;
-    check(in.rank() == out.rank(), ErrorKind::Shape, "{} does not tile to {}", in.str(), out.str());
-    const Shape from = in.strides(), to = out.strides();
-    std::vector<std::int64_t> sizes;
-    ops::Strided source, target;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      check(in[i] == 0 ? out[i] == 0 : out[i] % in[i] == 0, ErrorKind::Shape,
-            "axis {} of {} does not tile to {}", i, in.str(), out.str());
-      sizes.insert(sizes.end(), {in[i] == 0 ? 1 : out[i] / in[i], in[i]});
-      source.strides.insert(source.strides.end(), {0, from[i]});
-      target.strides.insert(target.strides.end(), {to[i] * in[i], to[i]});
-    }
-    return one_copy(b, sizes, target, source);
+    return one_copy(b, cpu::tile_desc(b.in[0]->shape, b.out[0]->shape));
   })};
 }
 
@@ -123,19 +102,8 @@ DeviceTranslation translate_slice(const TranslateContext& ctx) {
   const auto& op = *ctx.node.op->as<ops::Slice>();
   return {device_kernel("slice", [axis = static_cast<std::size_t>(op.axis), start = op.start,
                                   step = op.step](const BindContext& b) {
-    const Shape &in = b.in[0]->shape, &out = b.out[0]->shape;
-    const std::int64_t first = start.eval(b.symbols), count = out[axis], size = in[axis];
-    bool fits = count == 0 || (first >= 0 && first < size);
-    if (fits && count > 1) {
-      const std::int64_t room = step > 0 ? size - 1 - first : first;
-      fits = step != 0 && count - 1 <= room / (step > 0 ? step : -std::max(step, -size - 1));
-    }
-    check(fits, ErrorKind::Shape, "{} elements from {} by {} leave axis {} of input {}", count,
-          first, step, axis, in.str());
-    ops::Strided from = dense(in);
-    from.offset = count == 0 ? 0 : first * from.strides[axis];
-    from.strides[axis] = count > 1 ? from.strides[axis] * step : 0;
-    return one_copy(b, list(out), dense(out), from);
+    return one_copy(
+        b, cpu::slice_desc(axis, start.eval(b.symbols), step, b.in[0]->shape, b.out[0]->shape));
   })};
 }
 
@@ -148,7 +116,6 @@ DeviceTranslation translate_concat(const TranslateContext& ctx) {
     if ((*ctx.written)[i]) written[i] = ctx.in(i).shape[axis].value();
   return {device_kernel("concat", [axis, written](const BindContext& b) {
     const Shape& out = b.out[0]->shape;
-    const std::int64_t stride = out.strides()[axis];
     std::vector<std::pair<std::size_t, CopyPlan>> copies;
     std::int64_t at = 0;
     for (std::size_t k = 0; k < b.in.size(); ++k) {
@@ -157,16 +124,11 @@ DeviceTranslation translate_concat(const TranslateContext& ctx) {
         continue;
       }
       const Shape& in = b.in[k]->shape;
-      bool fits = in.rank() == out.rank();
-      for (std::size_t i = 0; fits && i < out.size(); ++i) fits = i == axis || in[i] == out[i];
-      check(fits, ErrorKind::Shape, "cannot join {} into {}", in.str(), out.str());
-      copies.emplace_back(
-          k, CopyPlan(list(in), dense(out, at * stride), dense(in), size_of(b.out[0]->dtype)));
+      copies.emplace_back(k,
+                          plan_of(cpu::concat_desc(axis, at, in, out), size_of(b.out[0]->dtype)));
       at = checked_add(at, in[axis]);
     }
-    check(at == out[axis], ErrorKind::Shape,
-          "inputs have {} elements along axis {}, output {} has {}", at, axis, out.str(),
-          out[axis]);
+    cpu::check_concat_end(axis, at, out);
     return std::make_unique<BoundCopies>(std::move(copies));
   })};
 }
@@ -183,7 +145,8 @@ DeviceTranslation translate_pad(const TranslateContext& ctx) {
       "pad_constant",
       [before = op.before, after = op.after, value](const BindContext& b) {
         const Shape &in = b.in[0]->shape, &out = b.out[0]->shape;
-        ops::Strided from = dense(in), to = dense(out);
+        const Shape from = in.strides(), to = out.strides();
+        std::int64_t from_at = 0, to_at = 0;
         Shape sizes = in;
         bool grows = false;
         for (std::size_t i = 0; i < in.size(); ++i) {
@@ -194,11 +157,14 @@ DeviceTranslation translate_pad(const TranslateContext& ctx) {
                                  std::min<std::int64_t>(0, tail));
           check(sizes[i] >= 0, ErrorKind::Shape, "axis {} of {} has less than {} and {} to crop", i,
                 in.str(), -std::min<std::int64_t>(0, head), -std::min<std::int64_t>(0, tail));
-          if (head < 0) from.offset += -head * from.strides[i];
-          if (head > 0) to.offset += head * to.strides[i];
+          if (head < 0) from_at += -head * from[i];
+          if (head > 0) to_at += head * to[i];
           grows = grows || head > 0 || tail > 0;
         }
-        CopyPlan copy(list(sizes), to, from, size_of(b.in[0]->dtype));
+        cpu::CopyDesc block = cpu::block_desc(sizes, in, out);
+        block.from = from_at;
+        block.to = to_at;
+        CopyPlan copy = plan_of(block, size_of(b.in[0]->dtype));
         return std::make_unique<BoundPad>(std::move(copy), grows, out.elements(), value);
       },
       {1})};
