@@ -29,14 +29,10 @@ KernelPtr copy_kernel() {
   });
 }
 
-DeviceAddress address_of(const TensorView& v) {
-  return static_cast<DeviceAddress>(reinterpret_cast<std::uintptr_t>(v.data));
-}
-
 KernelPtr upload_kernel() {
   return kernel("copy_to_device", [](const BindContext&) {
     return bound([](RunContext& ctx) {
-      ctx.queue->upload(address_of(*ctx.out[0]), ctx.in[0]->data, ctx.in[0]->bytes());
+      ctx.queue->upload(device_address(ctx.out[0]->data), ctx.in[0]->data, ctx.in[0]->bytes());
     });
   });
 }
@@ -44,7 +40,7 @@ KernelPtr upload_kernel() {
 KernelPtr download_kernel() {
   return kernel("copy_to_host", [](const BindContext&) {
     return bound([](RunContext& ctx) {
-      ctx.queue->download(ctx.out[0]->data, address_of(*ctx.in[0]), ctx.in[0]->bytes());
+      ctx.queue->download(ctx.out[0]->data, device_address(ctx.in[0]->data), ctx.in[0]->bytes());
     });
   });
 }
@@ -123,7 +119,8 @@ class Lowering {
   int id_of(ValueId v) {
     const int id = find(ids_, v), on_device = find(device_ids_, v);
     if (id >= 0 || on_device < 0) return id;
-    return add_copy(v, on_device, add_value(v, Storage::Arena), download_kernel(), "CopyToHost");
+    return add_copy(graph_.value_name(v), on_device, add_value(v, Storage::Arena),
+                    download_kernel(), "CopyToHost");
   }
 
   // The value in the device's memory, copied there when only the host has it; −1: omitted.
@@ -131,25 +128,32 @@ class Lowering {
     const int id = find(device_ids_, v), on_host = find(ids_, v);
     if (id >= 0 || on_host < 0) return id;
     if (value_at(on_host).constant) return add_device_constant(v, on_host);
-    int from = on_host;
     // Only the arena is memory that the device can copy from while the host goes on.
-    int root = on_host;
-    while (value_at(root).storage == Storage::Alias) root = value_at(root).alias_of;
-    if (value_at(root).storage != Storage::Arena) {
-      ProgramValue staged = value_at(on_host);
-      staged.storage = Storage::Arena;
-      staged.alias_of = -1;
-      from = static_cast<int>(program_->values.size());
-      program_->values.push_back(std::move(staged));
-      add_copy(v, on_host, from, copy_kernel(), "Copy");
-    }
-    return add_copy(v, from, add_value(v, Storage::Arena, true), upload_kernel(), "CopyToDevice");
+    const bool in_arena = value_at(root_of(on_host)).storage == Storage::Arena;
+    const int from = in_arena ? on_host : add_host_copy(graph_.value_name(v), on_host);
+    return add_copy(graph_.value_name(v), from, add_value(v, Storage::Arena, true), upload_kernel(),
+                    "CopyToDevice");
   }
 
-  int add_copy(ValueId v, int from, int to, KernelPtr kernel, const char* op_name) {
+  // The value whose elements it has.
+  int root_of(int id) {
+    while (value_at(id).storage == Storage::Alias) id = value_at(id).alias_of;
+    return id;
+  }
+
+  // A copy in the host's arena.
+  int add_host_copy(const std::string& name, int id) {
+    ProgramValue copy = value_at(id);
+    copy.storage = Storage::Arena;
+    copy.alias_of = -1;
+    program_->values.push_back(std::move(copy));
+    return add_copy(name, id, static_cast<int>(program_->values.size()) - 1, copy_kernel(), "Copy");
+  }
+
+  int add_copy(const std::string& name, int from, int to, KernelPtr kernel, const char* op_name) {
     Step step;
     step.kernel = std::move(kernel);
-    step.name = graph_.value_name(v);
+    step.name = name;
     step.op_name = op_name;
     step.in = {from};
     step.out = {to};
@@ -161,12 +165,9 @@ class Lowering {
   int add_device_constant(ValueId v, int on_host) {
     const std::shared_ptr<const Tensor> constant = value_at(on_host).constant;
     const int id = add_value(v, Storage::Constant, true);
-    if (!uploads_) uploads_ = target_->device()->make_queue();
-    auto buffer = target_->device()->allocate(std::max<std::size_t>(constant->bytes(), 1),
-                                              "constant '" + value_at(id).name + "'");
-    uploads_->upload(buffer->address(), constant->data(), constant->bytes());
-    uploads_->sync();
-    value_at(id).device_constant = std::move(buffer);
+    value_at(id).device_constant =
+        upload(*target_->device(), target_->uploads(), constant->data(), constant->bytes(),
+               "constant '" + value_at(id).name + "'");
     return id;
   }
 
@@ -186,6 +187,11 @@ class Lowering {
     for (const Dim& d : f.shape) d.collect_symbols(names);
     return std::all_of(names.begin(), names.end(),
                        [&](const auto& n) { return known_.contains(n); });
+  }
+
+  // A tensor of fixed-size elements whose place can be planned.
+  bool is_plain(const Fact& f) const {
+    return f.kind == Fact::Kind::Tensor && f.dtype != DType::String && shape_known(f);
   }
 
   void lower(const Node& n) {
@@ -316,19 +322,14 @@ class Lowering {
 
   bool outputs_known(const Node& n, const FusedEpilogue* fused) const {
     for (std::uint32_t k = 0; k < n.outputs.size(); ++k) {
-      const Fact& f = graph_.fact(fused ? fused->result : ValueId{n.id, k});
-      if (f.kind != Fact::Kind::Tensor || f.dtype == DType::String || !shape_known(f)) return false;
+      if (!is_plain(graph_.fact(fused ? fused->result : ValueId{n.id, k}))) return false;
     }
     return true;
   }
 
   bool inputs_known(const std::vector<ValueId>& inputs) const {
-    for (const ValueId v : inputs) {
-      if (!v.present()) continue;
-      const Fact& f = graph_.fact(v);
-      if (f.kind != Fact::Kind::Tensor || f.dtype == DType::String || !shape_known(f)) return false;
-    }
-    return true;
+    return std::all_of(inputs.begin(), inputs.end(),
+                       [&](ValueId v) { return !v.present() || is_plain(graph_.fact(v)); });
   }
 
   // Lets go of constants that the kernel has taken in and nobody else reads.
@@ -347,7 +348,7 @@ class Lowering {
     for (std::uint32_t k = 0; k < n.outputs.size(); ++k) {
       const ValueId v = fused ? fused->result : ValueId{n.id, k};
       const Fact& f = graph_.fact(v);
-      const bool plain = f.kind == Fact::Kind::Tensor && f.dtype != DType::String && shape_known(f);
+      const bool plain = is_plain(f);
       if (!plain) step.dynamic = true;
       step.out.push_back(add_value(v, plain ? Storage::Arena : Storage::Owned, step.queued));
       learned.push_back(f);
@@ -360,29 +361,11 @@ class Lowering {
   // An output must not lie in the caller's input.
   void add_output(std::size_t i) {
     const int id = id_of(graph_.outputs()[i]);
-    int root = id;
-    while (program_->values[static_cast<std::size_t>(root)].storage == Storage::Alias) {
-      root = program_->values[static_cast<std::size_t>(root)].alias_of;
-    }
-    const auto& value = program_->values[static_cast<std::size_t>(id)];
+    const ProgramValue& value = value_at(id);
+    const bool callers = value_at(root_of(id)).storage == Storage::Input &&
+                         value.fact.kind == Fact::Kind::Tensor && value.fact.dtype != DType::String;
     program_->output_names.push_back(graph_.output_names()[i]);
-    if (program_->values[static_cast<std::size_t>(root)].storage != Storage::Input ||
-        value.fact.kind != Fact::Kind::Tensor || value.fact.dtype == DType::String) {
-      program_->outputs.push_back(id);
-      return;
-    }
-    ProgramValue copy = value;
-    copy.storage = Storage::Arena;
-    copy.alias_of = -1;
-    Step step;
-    step.kernel = copy_kernel();
-    step.name = graph_.output_names()[i];
-    step.op_name = "Copy";
-    step.in = {id};
-    step.out = {static_cast<int>(program_->values.size())};
-    program_->values.push_back(std::move(copy));
-    program_->outputs.push_back(step.out[0]);
-    program_->steps.push_back(std::move(step));
+    program_->outputs.push_back(callers ? add_host_copy(graph_.output_names()[i], id) : id);
   }
 
   // Constants that live on only in packed form are let go.
@@ -409,8 +392,7 @@ class Lowering {
   SymbolSet known_;
   std::shared_ptr<Program> program_;
   DeviceTarget* target_;
-  std::unique_ptr<DeviceQueue> uploads_;  // of constants
-  Ids ids_, device_ids_;                  // by node, by slot: in the host's memory, in the device's
+  Ids ids_, device_ids_;  // by node, by slot: in the host's memory, in the device's
   Fusions fusions_;
   std::map<NodeId, Join> joins_;                 // by the node that makes the value
   std::map<NodeId, std::vector<bool>> written_;  // inputs of a Concat that lie in its result

@@ -21,6 +21,8 @@ class DeviceTarget {
  public:
   virtual ~DeviceTarget() = default;
   virtual const std::shared_ptr<Device>& device() const = 0;
+  // Constants are copied through it while lowering.
+  virtual DeviceQueue& uploads() = 0;
   // A kernel must take whatever epilogue the context brings.
   virtual DeviceTranslation translate(const TranslateContext& ctx) = 0;
 };

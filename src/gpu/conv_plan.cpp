@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/error.hpp"
-#include "base/half.hpp"
 #include "base/shape.hpp"
+#include "gpu/store_as.hpp"
 
 namespace treadle::gpu {
 
@@ -235,15 +234,6 @@ Named wanted(const ConvDesc& d, DType type, std::string_view variant) {
        variant);
 }
 
-void put(std::byte* to, std::int64_t index, float value, DType type) {
-  if (type == DType::F32) {
-    std::memcpy(to + index * 4, &value, 4);
-  } else {
-    const std::uint16_t bits = type == DType::F16 ? f32_to_f16(value) : f32_to_bf16(value);
-    std::memcpy(to + index * 2, &bits, 2);
-  }
-}
-
 std::int64_t padded_k(const ConvDesc& d) {
   return divide_up(d.taps() * d.cin_per_group(), 32) * 32;
 }
@@ -290,7 +280,7 @@ std::vector<std::byte> ConvPlan::pack(const float* weights, const kernels::Weigh
           for (std::int64_t i = 0; i < inputs; ++i, ++k) {
             const float* from = weights + g * outputs * s.o + i * s.i + z * s.d + r * s.h + q * s.w;
             for (std::int64_t o = 0; o < outputs; ++o) {
-              put(packed.data(), g * group + k * row + o, from[o * s.o], type_);
+              store_as(type_, packed.data(), g * group + k * row + o, from[o * s.o]);
             }
           }
         }

@@ -26,6 +26,16 @@ void check_stride(const char* what, std::int64_t stride, std::int64_t columns) {
 
 }  // namespace
 
+EpilogueDesc epilogue_desc(const cpu::OwnedEpilogue& e) {
+  EpilogueDesc d;
+  d.bias = !e.bias.empty();
+  if (e.residual) d.residual = e.residual_before_act ? ResidualAt::BeforeAct : ResidualAt::AfterAct;
+  d.act = e.act;
+  d.a = e.a;
+  d.b = e.b;
+  return d;
+}
+
 void check_epilogue(const EpilogueDesc& desc, std::int64_t columns) {
   check_stride("result", desc.y_stride, columns);
   check_stride("residual", desc.residual_stride, columns);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/dtype.hpp"
+#include "cpu/epilogue.hpp"
 #include "gpu/kernels/conv_params.hpp"
 #include "gpu/prepared.hpp"
 #include "kernels/epilogue.hpp"
@@ -25,6 +26,9 @@ struct EpilogueDesc {
   // result is a slice of the columns of a wider tensor.
   std::int64_t y_stride = 0, residual_stride = 0;
 };
+
+// Of a fused step, but for its strides.
+EpilogueDesc epilogue_desc(const cpu::OwnedEpilogue& e);
 
 // Where the operands of a product lie. `right` is the packed weights or the right-hand matrix. What
 // the epilogue does not use may be 0. The residual must not overlap y.

@@ -1,11 +1,10 @@
 #include "gpu/gemm_plan.hpp"
 
 #include <cmath>
-#include <cstring>
 
 #include "base/error.hpp"
-#include "base/half.hpp"
 #include "base/shape.hpp"
+#include "gpu/store_as.hpp"
 
 namespace treadle::gpu {
 
@@ -88,15 +87,6 @@ std::span<const Tile> vectors_for(const GemmDesc& d) {
   if (d.b_n != 1 || d.M > 8) return {};
   const std::size_t first = d.M > 4 ? 2 : d.M > 1 ? 1 : 0;
   return std::span(kVectors).subspan(first, 1);
-}
-
-void put(std::byte* to, std::int64_t index, float value, DType type) {
-  if (type == DType::F32) {
-    std::memcpy(to + index * 4, &value, 4);
-  } else {
-    const std::uint16_t bits = type == DType::F16 ? f32_to_f16(value) : f32_to_bf16(value);
-    std::memcpy(to + index * 2, &bits, 2);
-  }
 }
 
 bool fours(const std::array<std::int64_t, 2>& strides) {
@@ -241,7 +231,7 @@ std::vector<std::byte> pack_matrix(const float* from, std::int64_t K, std::int64
   std::vector<std::byte> packed(static_cast<std::size_t>(checked_mul(K, stride)) * size_of(type));
   for (std::int64_t k = 0; k < K; ++k) {
     for (std::int64_t n = 0; n < N; ++n) {
-      put(packed.data(), k * stride + n, from[k * row + n * column], type);
+      store_as(type, packed.data(), k * stride + n, from[k * row + n * column]);
     }
   }
   return packed;

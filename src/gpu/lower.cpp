@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 
 #include "gpu/translators.hpp"
-#include "graph/basic_ops.hpp"
 
 namespace treadle::gpu {
 namespace {
@@ -23,8 +21,10 @@ constexpr Entry kTable[] = {
 
 class Target final : public cpu::DeviceTarget {
  public:
-  explicit Target(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  explicit Target(std::shared_ptr<Device> device)
+      : device_(std::move(device)), uploads_(device_->make_queue()) {}
   const std::shared_ptr<Device>& device() const override { return device_; }
+  DeviceQueue& uploads() override { return *uploads_; }
 
   DeviceTranslation translate(const cpu::TranslateContext& ctx) override {
     DeviceTranslation last =
@@ -33,7 +33,7 @@ class Target final : public cpu::DeviceTarget {
       if (e.op != ctx.node.op->name()) continue;
       DeviceTranslation t;
       try {
-        t = e.translator({ctx, *device_});
+        t = e.translator({ctx, *device_, *uploads_});
         if (t.kernel) try_sizes(ctx, *t.kernel);
       } catch (const Error& error) {
         // What a plan does not take, the CPU does.
@@ -72,6 +72,7 @@ class Target final : public cpu::DeviceTarget {
   }
 
   std::shared_ptr<Device> device_;
+  std::unique_ptr<DeviceQueue> uploads_;
 };
 
 class DeviceKernel final : public Kernel {
@@ -104,15 +105,6 @@ KernelPtr device_kernel(std::string_view name,
                         std::vector<std::size_t> consumed, std::size_t packed_bytes) {
   return std::make_shared<const DeviceKernel>(name, std::move(bind), std::move(consumed),
                                               packed_bytes);
-}
-
-DeviceBufferPtr upload(Device& device, const void* data, std::size_t bytes, std::string_view what) {
-  auto buffer = device.allocate(std::max<std::size_t>(bytes, 1), what);
-  if (bytes == 0) return buffer;
-  auto queue = device.make_queue();
-  queue->upload(buffer->address(), data, bytes);
-  queue->sync();
-  return buffer;
 }
 
 std::shared_ptr<const Program> lower(Graph graph, const LowerOptions& options,

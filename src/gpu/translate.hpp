@@ -16,6 +16,7 @@ using cpu::DeviceTranslation;
 // What a translator may ask: the node (as for the CPU) and the device.
 struct TranslateContext : cpu::TranslateContext {
   Device& device;
+  DeviceQueue& uploads;  // for constants, while lowering
 };
 
 // Decides from dtype and rank; sizes may be symbols, the kernel's bind sees numbers. A node that it
@@ -28,17 +29,14 @@ inline DeviceTranslation refuse(std::string why) {
 
 // The address that a view of a value on the device holds.
 inline DeviceAddress address(const TensorView& v) {
-  return static_cast<DeviceAddress>(reinterpret_cast<std::uintptr_t>(v.data));
+  return device_address(v.data);
 }
 inline DeviceAddress workspace(const RunContext& ctx) {
-  return static_cast<DeviceAddress>(reinterpret_cast<std::uintptr_t>(ctx.workspace));
+  return device_address(ctx.workspace);
 }
 inline Queue& queue(const RunContext& ctx) {
   return static_cast<Queue&>(*ctx.queue);
 }
-
-// `bytes` bytes in a buffer of the device, copied at once.
-DeviceBufferPtr upload(Device& device, const void* data, std::size_t bytes, std::string_view what);
 
 // A kernel that holds what it needs of the constants among inputs `consumed`. `f` is
 // std::unique_ptr<BoundKernel>(const BindContext&), which must keep the operator alive itself.

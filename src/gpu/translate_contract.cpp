@@ -25,7 +25,8 @@ DeviceBufferPtr upload_repeated(Device& device, const std::vector<float>& row,
   std::vector<float> all;
   while (all.size() < static_cast<std::size_t>(columns))
     all.insert(all.end(), row.begin(), row.end());
-  return upload(device, all.data(), all.size() * sizeof(float), "the bias of a matrix product");
+  return upload(device, *device.make_queue(), all.data(), all.size() * sizeof(float),
+                "the bias of a matrix product");
 }
 
 class BoundContract final : public BoundKernel {
@@ -98,13 +99,7 @@ class BoundContract final : public BoundKernel {
   }
 
   static EpilogueDesc end(const ContractPlan& p, const cpu::OwnedEpilogue& e) {
-    EpilogueDesc d;
-    d.bias = !e.bias.empty();
-    if (e.residual)
-      d.residual = e.residual_before_act ? ResidualAt::BeforeAct : ResidualAt::AfterAct;
-    d.act = e.act;
-    d.a = e.a;
-    d.b = e.b;
+    EpilogueDesc d = epilogue_desc(e);
     // One row has no distance to the next.
     d.y_stride = d.residual_stride = p.m.size > 1 ? p.m.c : 0;
     return d;

@@ -11,19 +11,10 @@
 namespace treadle::gpu {
 namespace {
 
-EpilogueDesc describe(const cpu::OwnedEpilogue& e) {
-  EpilogueDesc d;
-  d.bias = !e.bias.empty();
-  if (e.residual) d.residual = e.residual_before_act ? ResidualAt::BeforeAct : ResidualAt::AfterAct;
-  d.act = e.act;
-  d.a = e.a;
-  d.b = e.b;
-  return d;
-}
-
-DeviceBufferPtr upload_row(Device& device, const std::vector<float>& row, std::string_view what) {
+DeviceBufferPtr upload_row(const TranslateContext& ctx, const std::vector<float>& row,
+                           std::string_view what) {
   if (row.empty()) return nullptr;
-  return upload(device, row.data(), row.size() * sizeof(float), what);
+  return upload(ctx.device, ctx.uploads, row.data(), row.size() * sizeof(float), what);
 }
 
 // The kernel that the plan would choose, or the first one that is not to be avoided.
@@ -45,7 +36,7 @@ class ConvKernel final : public Kernel {
   ConvKernel(const TranslateContext& ctx, const ops::Conv& op, const Tensor& w)
       : op_(op), w_shape_(w.shape()), avoid_(ctx.options.avoid_kernels) {
     const cpu::OwnedEpilogue epilogue(ctx.fused, ctx.constant(2));
-    epilogue_ = describe(epilogue);
+    epilogue_ = epilogue_desc(epilogue);
     if (ctx.join) {
       epilogue_.y_stride = ctx.join->columns;
       column_ = ctx.join->column;
@@ -57,9 +48,9 @@ class ConvKernel final : public Kernel {
     const auto packed =
         plan.pack(static_cast<const float*>(w.data()), cpu::weight_strides(op.weight_layout, desc));
     const std::string what = "weights of node '" + ctx.node.name + "'";
-    weights_ = upload(ctx.device, packed.data(), packed.size(), what);
-    bias_ = upload_row(ctx.device, epilogue.bias, what);
-    slope_ = upload_row(ctx.device, epilogue.slope, what);
+    weights_ = upload(ctx.device, ctx.uploads, packed.data(), packed.size(), what);
+    bias_ = upload_row(ctx, epilogue.bias, what);
+    slope_ = upload_row(ctx, epilogue.slope, what);
   }
 
   std::string_view name() const override { return "conv"; }

@@ -1,6 +1,7 @@
 // What running a program asks of a device: memory, a queue of commands, recordings of them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,14 @@ namespace treadle {
 
 // An address in the memory of a device; host code must not read it.
 using DeviceAddress = std::uint64_t;
+
+// Views of values on a device hold its addresses as pointers.
+inline DeviceAddress device_address(const void* pointer) {
+  return static_cast<DeviceAddress>(reinterpret_cast<std::uintptr_t>(pointer));
+}
+inline void* device_pointer(DeviceAddress address) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
+}
 
 // A block of device memory, freed when the last owner lets go. Aligned to 256 bytes.
 class DeviceBuffer {
@@ -91,5 +100,15 @@ class Device {
   virtual std::size_t bytes_in_use() const = 0;
   virtual std::size_t peak_bytes() const = 0;
 };
+
+// `bytes` bytes in a buffer of their own, copied when this returns. `queue` is one of the device's.
+inline DeviceBufferPtr upload(Device& device, DeviceQueue& queue, const void* data,
+                              std::size_t bytes, std::string_view what) {
+  auto buffer = device.allocate(std::max<std::size_t>(bytes, 1), what);
+  if (bytes == 0) return buffer;
+  queue.upload(buffer->address(), data, bytes);
+  queue.sync();
+  return buffer;
+}
 
 }  // namespace treadle

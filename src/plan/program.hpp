@@ -33,8 +33,8 @@ struct LowerOptions {
   bool require_device = false;
   // Operators of these names stay on the CPU whatever the device can do.
   std::vector<std::string> keep_on_cpu;
-  // Convolution kernels of a device that are not chosen, by how their names begin ("depthwise"). For
-  // measurements.
+  // Convolution kernels of a device that are not chosen, by how their names begin ("depthwise").
+  // For measurements.
   std::vector<std::string> avoid_kernels;
   // Bound shapes kept per session.
   int bind_cache = 8;

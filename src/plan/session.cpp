@@ -75,9 +75,7 @@ struct Session::Impl final : StepHost {
         views[v] = value.constant->view();
       else if (value.storage == Storage::Constant)
         views[v].shape = concrete(value.fact.shape);
-      if (value.device_constant)
-        views[v].data =
-            reinterpret_cast<void*>(static_cast<std::uintptr_t>(value.device_constant->address()));
+      if (value.device_constant) views[v].data = device_pointer(value.device_constant->address());
     }
   }
 
@@ -357,9 +355,7 @@ struct Session::Impl final : StepHost {
     if (!program->values[u(v)].on_device) return peek(v);
     const TensorView& view = views[u(v)];
     Tensor t(view.dtype, view.shape);
-    device->queue().download(
-        t.mutable_data(), static_cast<DeviceAddress>(reinterpret_cast<std::uintptr_t>(view.data)),
-        t.bytes());
+    device->queue().download(t.mutable_data(), device_address(view.data), t.bytes());
     device->queue().sync();
     return step.columns == 0 ? t : columns_of(t, step.column, step.columns);
   }

@@ -1,16 +1,6 @@
 #include "plan/session_device.hpp"
 
-#include <algorithm>
-
 namespace treadle {
-namespace {
-
-void* pointer(DeviceAddress address) {
-  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
-}
-
-}  // namespace
-
 SessionDevice::SessionDevice(std::shared_ptr<Device> device, std::size_t segments)
     : device_(std::move(device)), queue_(device_->make_queue()), arenas_(segments) {}
 
@@ -45,7 +35,8 @@ void SessionDevice::install(std::size_t segment, const Program& p, BoundSegment&
     for (const auto& [v, offset] : bound.offsets) {
       if (!p.values[static_cast<std::size_t>(v)].on_device) continue;
       const int place = p.place[static_cast<std::size_t>(v)];
-      views[static_cast<std::size_t>(v)].data = pointer(bound.device_buffers.at(place)->address());
+      views[static_cast<std::size_t>(v)].data =
+          device_pointer(bound.device_buffers.at(place)->address());
     }
     return;
   }
@@ -54,12 +45,13 @@ void SessionDevice::install(std::size_t segment, const Program& p, BoundSegment&
   for (const auto& [v, offset] : bound.offsets) {
     if (!p.values[static_cast<std::size_t>(v)].on_device) continue;
     const DeviceAddress base = arena ? arena->address() : 0;
-    views[static_cast<std::size_t>(v)].data = pointer(base + static_cast<DeviceAddress>(offset));
+    views[static_cast<std::size_t>(v)].data =
+        device_pointer(base + static_cast<DeviceAddress>(offset));
   }
 }
 
 void* SessionDevice::workspace() const {
-  return workspace_ ? pointer(workspace_->address()) : nullptr;
+  return workspace_ ? device_pointer(workspace_->address()) : nullptr;
 }
 
 }  // namespace treadle
