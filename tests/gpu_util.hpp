@@ -86,7 +86,7 @@ inline Tensor random_tensor(DType dtype, const Shape& shape, std::uint32_t seed,
       if constexpr (std::is_same_v<T, bool>) {
         v = u > (low + high) / 2;
       } else if constexpr (std::is_integral_v<T>) {
-        v = static_cast<T>(std::floor(u));
+        v = static_cast<T>(static_cast<std::int64_t>(std::floor(u)));  // may wrap
       } else {
         v = T(static_cast<float>(u));
       }

@@ -57,6 +57,11 @@ std::string function_of(const Operator& op) {
   return {};
 }
 
+// "node 'conv1' (Conv)", "node 'sum' (Binary add)".
+std::string label_of(const Node& n) {
+  return fmt::format("node '{}' ({}{})", n.name, n.op->name(), function_of(*n.op));
+}
+
 class Lowering {
  public:
   Lowering(Graph graph, const LowerOptions& options, SymbolSet known, DeviceTarget* target)
@@ -200,6 +205,10 @@ class Lowering {
       program_->values[static_cast<std::size_t>(id)].constant = c->value();
       return;
     }
+    if (auto check = shape_check(graph_, n, label_of(n))) {
+      check->step = static_cast<int>(program_->steps.size());
+      program_->checks.push_back(std::move(*check));
+    }
     if (fusions_.absorbed[n.id]) {
       if (auto it = fusions_.tail.find(n.id); it != fusions_.tail.end())
         add_step(graph_.node(it->second));
@@ -223,7 +232,7 @@ class Lowering {
     Step step;
     step.name = n.name;
     step.op_name = std::string(n.op->name());
-    step.label = fmt::format("node '{}' ({}{})", n.name, step.op_name, function_of(*n.op));
+    step.label = label_of(n);
     const FusedEpilogue* fused = nullptr;
     if (auto it = fusions_.of.find(n.id); it != fusions_.of.end()) fused = &it->second;
     auto inputs = n.inputs;

@@ -144,10 +144,16 @@ void finish(Program& p) {
     segment_of[s] = static_cast<int>(p.segments.size()) - 1;
     p.segments.back().end = static_cast<int>(s) + 1;
     if (p.steps[s].dynamic) {
-      p.segments.push_back({static_cast<int>(s) + 1, static_cast<int>(s) + 1, {}, {}});
+      p.segments.push_back({static_cast<int>(s) + 1, static_cast<int>(s) + 1, {}, {}, 0, 0});
     }
   }
   segment_of[p.steps.size()] = static_cast<int>(p.segments.size()) - 1;
+  for (std::size_t c = 0; c < p.checks.size(); ++c) {
+    Segment& segment = p.segments[static_cast<std::size_t>(
+        segment_of[static_cast<std::size_t>(p.checks[c].step)])];
+    if (segment.end_check == 0) segment.first_check = static_cast<int>(c);
+    segment.end_check = static_cast<int>(c) + 1;
+  }
   find_places(p, segment_of);
   // A value belongs to the segment that makes it; an alias to the first one in which its base is
   // known.

@@ -7,6 +7,7 @@
 
 #include "graph/graph.hpp"
 #include "plan/kernel.hpp"
+#include "plan/shape_check.hpp"
 
 namespace treadle {
 
@@ -96,6 +97,7 @@ struct Segment {
   int begin = 0, end = 0;    // steps
   std::vector<int> arena;    // values that this segment places in its arena
   std::vector<int> aliases;  // values that share another's elements, bases first
+  int first_check = 0, end_check = 0;  // of the program's checks, those of its steps
 };
 
 struct Program {
@@ -103,6 +105,7 @@ struct Program {
   std::vector<Step> steps;
   std::vector<int> inputs, outputs;
   std::vector<std::string> output_names;
+  std::vector<ShapeCheck> checks;  // by step
   LowerOptions options;
   std::shared_ptr<Device> device;  // null: everything runs on the CPU
 

@@ -203,6 +203,8 @@ struct Session::Impl final : StepHost {
 
   void bind_segment(std::size_t index, BoundSegment& bound) {
     const Segment& segment = program->segments[index];
+    for (int c = segment.first_check; c < segment.end_check; ++c)
+      verify(program->checks[u(c)], known_symbols);
     plan_segment(*program, segment, known_symbols, bound);
     for (const auto& [v, shape] : bound.shapes) views[u(v)].shape = shape;
     for (int s = segment.begin; s < segment.end; ++s) {
