@@ -1,4 +1,4 @@
-// Reductions, softmax, norms, gathers and resizes on a GPU, beside a plain copy's limit.
+// Pools, reductions, softmax, norms, gathers and resizes on a GPU, beside a plain copy's limit.
 //
 //   gpu_rows_bench [f32] [f16] [only=TEXT] [device=sim]
 // Times are of recordings replayed, for one run of the operator: medians of 9. GB/s counts what has
@@ -15,6 +15,7 @@
 #include "gpu/cumulative_plan.hpp"
 #include "gpu/gather_plan.hpp"
 #include "gpu/norm_plan.hpp"
+#include "gpu/pool_plan.hpp"
 #include "gpu/reduce_plan.hpp"
 #include "gpu/resize_plan.hpp"
 #include "gpu/softmax_plan.hpp"
@@ -132,6 +133,50 @@ Row resize(Device& device, ops::ResizeMode mode, const Shape& from, const Shape&
           }};
 }
 
+// A square kernel over channels-last [images, side, side, channels].
+Row pool(ops::PoolKind kind, std::int64_t window, std::int64_t stride, bool same, const Shape& x,
+         DType dtype, double f32 = 0, double f16 = 0) {
+  ops::Pool op;
+  op.kind = kind;
+  op.layout = ops::Layout::ChannelsLast;
+  op.kernel = {window, window};
+  op.strides = {stride, stride};
+  op.dilations = {1, 1};
+  if (same) {
+    op.padding.mode = ops::AutoPad::SameUpper;
+  } else {
+    op.padding.before = op.padding.after = {0, 0};
+  }
+  const PoolPlan plan(op, dtype, x);
+  return {fmt::format("{} pool {}x{}/{} {}", kind == ops::PoolKind::Max ? "max" : "average", window,
+                      window, stride, x.str()),
+          x.elements(),
+          plan.output().elements(),
+          plan.workspace_bytes(),
+          f32,
+          f16,
+          [plan](Queue& q, DeviceAddress from, DeviceAddress to, DeviceAddress w) {
+            plan.run(q, {from, to, 0, w}, "bench");
+          }};
+}
+
+void add_pools(std::vector<Row>& rows, DType t) {
+  using ops::PoolKind;
+  // With the peers' times at batch 1, microseconds.
+  const auto add = [&](PoolKind kind, std::int64_t window, std::int64_t stride, bool same,
+                       std::int64_t side, std::int64_t channels, double f32, double f16) {
+    rows.push_back(pool(kind, window, stride, same, {1, side, side, channels}, t, f32, f16));
+    rows.push_back(pool(kind, window, stride, same, {32, side, side, channels}, t));
+  };
+  add(PoolKind::Max, 3, 2, false, 147, 64, 7.44, 7.61);
+  add(PoolKind::Max, 3, 2, false, 71, 192, 5.60, 5.61);
+  add(PoolKind::Max, 3, 2, true, 112, 64, 4.95, 5.04);
+  add(PoolKind::Max, 2, 2, false, 320, 64, 21.43, 18.00);
+  add(PoolKind::Average, 3, 1, true, 35, 192, 4.55, 4.58);
+  add(PoolKind::Average, 7, 7, false, 7, 1280, 2.23, 2.21);
+  add(PoolKind::Average, 8, 8, false, 8, 2048, 2.31, 2.31);
+}
+
 std::vector<Row> rows_of(Device& device, DType t) {
   using ops::ReduceFn;
   using ops::ResizeMode;
@@ -179,7 +224,9 @@ int run(const std::vector<std::string_view>& arguments) {
   fmt::print("{}\n\n| run | dtype | us | GB/s | peer us | ratio |\n|---|---|---|---|---|---|\n",
              timer.device().name());
   for (const DType t : types) {
-    for (const Row& row : rows_of(timer.device(), t)) {
+    std::vector<Row> rows = rows_of(timer.device(), t);
+    add_pools(rows, t);
+    for (const Row& row : rows) {
       if (row.name.find(only) == std::string::npos) continue;
       const auto element = static_cast<std::int64_t>(size_of(t));
       const double us = time_of(timer, row, element);
