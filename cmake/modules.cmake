@@ -28,7 +28,7 @@ foreach(module IN LISTS TREADLE_MODULES)
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${kernel_options}")
     elseif(source MATCHES "/gpu/sim/(fiber|group)\\.cpp$" AND TREADLE_SANITIZE MATCHES "thread")
       # ThreadSanitizer is to watch what simulated GPU threads do, not what switches between them.
-      set_source_files_properties(${source} PROPERTIES
+      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
         COMPILE_OPTIONS "-fno-sanitize=thread;-DTREADLE_TSAN_FIBERS")
     endif()
   endforeach()

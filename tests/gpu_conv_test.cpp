@@ -281,7 +281,7 @@ TEST(GpuConv, EveryActivation) {
           const EpilogueData data(e, DType::F32, pixels(d), d.Cout, seed);
           const Tensor want = reference(d, in, data);
           const std::vector<std::string> names =
-              d.group > 1 ? std::vector<std::string>{"depthwise_3x3s1_o2", "depthwise_any"}
+              d.group > 1 ? std::vector<std::string>{"depthwise_3x3s1_v4o2", "depthwise_any"}
                           : std::vector<std::string>{"gemm_32x32", "gemm_64x64/2", "direct"};
           for (const std::string& name : names) {
             expect_product(

@@ -110,6 +110,16 @@ TEST(GpuReduce, LongRowsAndColumnsAreCutInSegments) {
   }
 }
 
+TEST(GpuReduce, ManyColumnsGoByVectors) {
+  std::uint32_t seed = 900;
+  for (const DType dtype : {DType::F32, DType::F16}) {
+    for (const ReduceFn fn : {ReduceFn::Mean, ReduceFn::Max, ReduceFn::LogSumExp}) {
+      const Shape shape{1, 67, dtype == DType::F32 ? 4100 : 8200};
+      expect_reference(fn, input_of(fn, dtype, shape, ++seed), {1});
+    }
+  }
+}
+
 TEST(GpuReduce, EmptyReductionsGiveTheIdentity) {
   for (const ReduceFn fn : kNumeric) {
     expect_reference(fn, Tensor(DType::F32, {3, 0, 4}), {1});

@@ -121,8 +121,7 @@ ProductShape product_of(const ConvDesc& d) {
 }
 
 // The kernel for squares that a depthwise convolution can use, or kCount.
-Method depthwise_square(const ConvDesc& d, DType type, int pixels) {
-  const int vector = type == DType::F32 ? 4 : 8;
+Method depthwise_square(const ConvDesc& d, DType type, int vector, int pixels) {
   const bool fits = d.Cout == d.Cin && d.Cin % vector == 0 && d.kH == d.kW &&
                     d.stride_h == d.stride_w && d.dilation_h == 1 && d.dilation_w == 1;
   Method m{Form::Depthwise, KernelId::kCount, vector, pixels, {}};
@@ -144,20 +143,26 @@ Method depthwise_any(const ConvDesc& d, DType type) {
   return m;
 }
 
-// More pixels a thread read less; fewer make more threads. Windows of 3 at stride 2 share so little
-// that two are as good as four.
-int depthwise_pixels(const ConvDesc& d, int vector) {
-  for (const int pixels : {4, 2}) {
-    if (pixels == 4 && vector == 4 && d.kH == 3 && d.stride_w == 2) continue;
-    const std::int64_t threads = d.N * d.H_out * divide_up(d.W_out, pixels) * (d.Cin / vector);
-    if (threads >= 132 * (pixels == 4 ? 512 : 368)) return pixels;
+// The kernel for squares whose time is least as measured on an H200, or kCount: more pixels a
+// thread read less, fewer make more threads.
+Method fitted_square(const ConvDesc& d, DType type) {
+  const auto threads = [&](std::int64_t vector, std::int64_t pixels) {
+    return d.N * d.H_out * divide_up(d.W_out, pixels) * (d.Cin / vector) / 132;
+  };
+  const auto square = [&](int vector, int pixels) {
+    return depthwise_square(d, type, vector, pixels);
+  };
+  if (type != DType::F32) {
+    if (d.kH == 5) return threads(8, 2) >= 200 && d.Cin % 8 == 0 ? square(8, 2) : square(4, 2);
+    return square(8, threads(8, 2) >= 368 ? 2 : 1);
   }
-  return 1;
+  if (d.stride_w == 1 && threads(4, 4) >= 512) return square(4, 4);
+  return square(4, threads(4, 2) >= (d.kH == 5 && d.stride_w == 1 ? 100 : 368) ? 2 : 1);
 }
 
 std::string depthwise_name(const ConvDesc& d, const Method& m, bool square) {
   if (!square) return "depthwise_any";
-  return fmt::format("depthwise_{}x{}s{}_o{}", d.kH, d.kW, d.stride_h, m.pixels);
+  return fmt::format("depthwise_{}x{}s{}_v{}o{}", d.kH, d.kW, d.stride_h, m.vector, m.pixels);
 }
 
 struct Named {
@@ -179,9 +184,11 @@ std::vector<Named> all_variants(const ConvDesc& d, DType type) {
     if (m.kernel != KernelId::kCount) all.push_back({std::move(name), m});
   };
   if (is_depthwise(d)) {
-    for (const int pixels : {1, 2, 4}) {
-      const Method m = depthwise_square(d, type, pixels);
-      add(depthwise_name(d, m, true), m);
+    for (const int vector : {8, 4}) {
+      for (const int pixels : {1, 2, 4}) {
+        const Method m = depthwise_square(d, type, vector, pixels);
+        add(depthwise_name(d, m, true), m);
+      }
     }
     const Method m = depthwise_any(d, type);
     add(depthwise_name(d, m, false), m);
@@ -204,10 +211,8 @@ std::vector<Named> all_variants(const ConvDesc& d, DType type) {
 
 Named chosen(const ConvDesc& d, DType type) {
   if (is_depthwise(d)) {
-    for (int pixels = depthwise_pixels(d, type == DType::F32 ? 4 : 8); pixels > 0; pixels /= 2) {
-      const Method square = depthwise_square(d, type, pixels);
-      if (square.kernel != KernelId::kCount) return {depthwise_name(d, square, true), square};
-    }
+    const Method square = fitted_square(d, type);
+    if (square.kernel != KernelId::kCount) return {depthwise_name(d, square, true), square};
     const Method any = depthwise_any(d, type);
     return {depthwise_name(d, any, false), any};
   }

@@ -38,7 +38,7 @@ class ConvPlan {
   // and variants that this convolution does not have.
   ConvPlan(const kernels::ConvDesc& desc, DType type, const EpilogueDesc& epilogue = {},
            std::string_view variant = {});
-  // Such as "depthwise_3x3s1_o4", "gemm_64x64/4" (four splits of K), "gemm_any_128x64", "direct".
+  // Such as "depthwise_3x3s1_v4o2", "gemm_64x64/4" (four splits of K), "gemm_any_128x64", "direct".
   const std::string& name() const { return name_; }
   WeightLayout weight_layout() const {
     return method_.form <= Form::Depthwise ? WeightLayout::Taps : WeightLayout::Tiles;

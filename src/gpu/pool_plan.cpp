@@ -17,19 +17,34 @@ constexpr std::int64_t kManyThreads = 132 * 2048;
 // A plane of fewer cells is pooled faster than reduced.
 constexpr std::int64_t kSmallPlane = 16;
 
-// [sum, max][F32, F16]
+// [sum, max][F32, F16]. `square`: by window and stride, 2/2, 3/1, 3/2, of one and two outputs a
+// thread.
 struct Family {
-  KernelId one, vector, vector3, pair, pair3;
+  KernelId one, vector, pair, square[3][2];
 };
-#define TREADLE_POOL(kind, type)                                                  \
-  {                                                                               \
-    KernelId::pool_##kind##_##type##_v1, KernelId::pool_##kind##_##type,          \
-        KernelId::pool_##kind##_##type##_k3, KernelId::pool_##kind##_##type##_x2, \
-        KernelId::pool_##kind##_##type##_x2k3                                     \
+#define TREADLE_SQUARE(kind, type, size) \
+  { KernelId::pool_##kind##_##type##_##size##o1, KernelId::pool_##kind##_##type##_##size##o2 }
+#define TREADLE_POOL(kind, type)                                            \
+  {                                                                         \
+    KernelId::pool_##kind##_##type##_v1, KernelId::pool_##kind##_##type,    \
+        KernelId::pool_##kind##_##type##_x2, {                              \
+      TREADLE_SQUARE(kind, type, 2x2s2), TREADLE_SQUARE(kind, type, 3x3s1), \
+          TREADLE_SQUARE(kind, type, 3x3s2)                                 \
+    }                                                                       \
   }
 constexpr Family kFamilies[2][2] = {{TREADLE_POOL(sum, f32), TREADLE_POOL(sum, f16)},
                                     {TREADLE_POOL(max, f32), TREADLE_POOL(max, f16)}};
 #undef TREADLE_POOL
+#undef TREADLE_SQUARE
+
+// The index of a window in Family::square, or -1.
+int square_of(const tk::PoolParams& p, std::int64_t depth) {
+  const bool flat = p.in[0] == 1 && p.window[0] == 1 && p.before[0] == 0 && depth == 1;
+  const bool dense = p.dilation[1].divisor == 1 && p.dilation[2].divisor == 1;
+  if (!flat || !dense || p.window[1] != p.window[2] || p.stride[1] != p.stride[2]) return -1;
+  if (p.window[2] == 2) return p.stride[2] == 2 ? 0 : -1;
+  return p.window[2] == 3 && p.stride[2] <= 2 ? p.stride[2] : -1;
+}
 
 tk::tk_i32 narrow(std::int64_t value) {
   check(value >= -kMost && value <= kMost, ErrorKind::Unsupported,
@@ -162,9 +177,10 @@ PreparedLaunches PoolPlan::prepare(const PoolAddresses& at, const char* label) c
   const std::int64_t columns = vectors ? columns_ / full : columns_;
   const std::int64_t rows = product(product(images_, out_[0]), out_[1]);
   const std::int64_t all = product(product(rows, out_[2]), columns);
-  const bool pair = vectors && params_.dilation[2].divisor == 1 &&
-                    params_.stride[2] < params_.window[2] &&
-                    pairs_.value_or(all / 2 >= kManyThreads);
+  const int square = vectors ? square_of(params_, out_[0]) : -1;
+  const bool overlaps = params_.dilation[2].divisor == 1 && params_.stride[2] < params_.window[2];
+  const bool pair = vectors && (overlaps || square >= 0) &&
+                    pairs_.value_or(all / 2 >= kManyThreads && (half == 0 || square <= 0));
   const std::int64_t blocks = pair ? (out_[2] + 1) / 2 : out_[2];
   tk::PoolParams p = params_;
   p.columns = divisor(columns);
@@ -180,10 +196,10 @@ PreparedLaunches PoolPlan::prepare(const PoolAddresses& at, const char* label) c
     return out;
   }
   const Family& f = kFamilies[max_ ? 1 : 0][half];
-  const bool three = p.window[2] == 3;
-  const KernelId kernel = !vectors ? f.one
-                          : pair   ? (three ? f.pair3 : f.pair)
-                                   : (three ? f.vector3 : f.vector);
+  const KernelId kernel = square >= 0 ? f.square[square][pair ? 1 : 0]
+                          : !vectors  ? f.one
+                          : pair      ? f.pair
+                                      : f.vector;
   out.emplace_back(kernel, groups, threads, std::initializer_list<DeviceAddress>{at.x, at.y}, p,
                    label);
   return out;

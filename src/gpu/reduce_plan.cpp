@@ -189,7 +189,9 @@ void ReducePlan::add(const kernels::Split& s, bool split) {
   const std::int64_t full = full_vector(dtype);
   const bool fits =
       dtype != DType::Bool && (by_rows(s) ? s.length % full == 0 : s.inner % full == 0);
-  const std::int64_t vector = fits ? full : 1, most = split ? 64 : 1;
+  // Columns go by vectors where each thread of a busy device then has some to do.
+  const bool many = by_rows(s) || s.outer * s.length * s.inner >= kBusyGroups * tk::kGroup * full;
+  const std::int64_t vector = fits && many ? full : 1, most = split ? 64 : 1;
   const std::int64_t segments =
       by_rows(s) ? row_segments(s, vector, most) : column_segments(s, vector, most);
   passes_.push_back({pass(s, vector, segments), pass(s, 1, segments), workspace_bytes_});

@@ -33,30 +33,30 @@ TK_FN void tk_find_depthwise(TK_PARAM DepthwiseParams& p, int thread, TK_LOCAL t
   place.width = p.weights;
 }
 
-template <int V, int K, int S, int OWN>
+// BYTES: of an element.
+template <int V, int K, int S, int OWN, int BYTES>
 struct tk_depthwise_window {
   enum {
     kColumns = (OWN - 1) * S + K,
+    kWords = V * BYTES > 4 ? V* BYTES / 4 : 1,
     // There are registers for all rows at once.
-    kAhead = V * OWN <= 8 && V * K * (kColumns + K) <= 200
+    kAhead = V * OWN <= 8 && kWords * K * (kColumns + K) <= (BYTES == 4 ? 144 : 80),
+    // Fetching instructions that run once takes longer than the loop.
+    kLoop = K > 3 && OWN < 4
   };
 };
 
-// A row of the windows of a thread: what it reads of x, and the weights.
+// A row of the windows of a thread: what it reads of x from `x` on, and the weights from `w` on.
 template <class T, int V, int K, int COLUMNS>
 TK_FN void tk_load_row(TK_GLOBAL const T* x, TK_GLOBAL const T* w, TK_PARAM DepthwiseParams& p,
-                       TK_LOCAL const tk_depthwise_part& t, int r, bool inside,
-                       TK_LOCAL tk_vec<V>* in, TK_LOCAL tk_vec<V>* weight) {
-  const tk_i64 from = ((t.image + t.top + r) * p.window.W + t.left) * p.window.pixel + t.channel;
+                       int left, bool inside, TK_LOCAL tk_vec<V>* in, TK_LOCAL tk_vec<V>* weight) {
   TK_UNROLL for (int i = 0; i < COLUMNS; ++i) {
     tk_fill_vec(0.0f, in[i]);
-    if (inside && t.left + i >= 0 && t.left + i < p.window.W) {
-      tk_load_vec(x + (from + i * p.window.pixel), in[i]);
+    if (inside && tk_u32(left + i) < tk_u32(p.window.W)) {
+      tk_load_vec(x + i * p.window.pixel, in[i]);
     }
   }
-  TK_UNROLL for (int s = 0; s < K; ++s) {
-    tk_load_vec(w + ((r * K + s) * p.weights + t.channel), weight[s]);
-  }
+  TK_UNROLL for (int s = 0; s < K; ++s) tk_load_vec(w + s * p.weights, weight[s]);
 }
 template <int V, int K, int S, int OWN>
 TK_FN void tk_add_row(TK_LOCAL const tk_vec<V>* in, TK_LOCAL const tk_vec<V>* weight,
@@ -70,8 +70,16 @@ TK_FN void tk_add_row(TK_LOCAL const tk_vec<V>* in, TK_LOCAL const tk_vec<V>* we
   }
 }
 
+template <class T, int V, int K, int S, int OWN>
+TK_FN void tk_one_row(TK_GLOBAL const T* x, TK_GLOBAL const T* w, TK_PARAM DepthwiseParams& p,
+                      int left, TK_LOCAL tk_results<OWN, 1, V>& sum) {
+  tk_vec<V> in[(OWN - 1) * S + K], weight[K];
+  tk_load_row<T, V, K, (OWN - 1) * S + K>(x, w, p, left, true, in, weight);
+  tk_add_row<V, K, S, OWN>(in, weight, sum);
+}
+
 // Kernels of K x K without dilation, stride S, multiplier 1: every pixel of x that a thread needs
-// is read once. Threads of few results read all rows before they use the first: where there are few
+// is read once. Threads that can read all rows before they use the first do: where there are few
 // threads, time goes by the latency of reads.
 template <class T, int V, int K, int S, int OWN>
 TK_FN void depthwise_square(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
@@ -85,24 +93,29 @@ TK_FN void depthwise_square(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w
   tk_find_depthwise<V, OWN>(p, thread, t, place);
   tk_results<OWN, 1, V> sum;
   tk_clear(sum);
-  typedef tk_depthwise_window<V, K, S, OWN> Window;
+  typedef tk_depthwise_window<V, K, S, OWN, int(sizeof(T))> Window;
+  const tk_i64 row = tk_i64(p.window.W) * p.window.pixel;
+  x += (t.image + t.top) * row + (t.left * p.window.pixel + t.channel);
+  w += t.channel;
   if (Window::kAhead != 0) {
     tk_vec<V> in[K][Window::kColumns], weight[K][K];
     TK_UNROLL for (int r = 0; r < K; ++r) {
-      const bool inside = t.top + r >= 0 && t.top + r < p.window.H;
-      tk_load_row<T, V, K, Window::kColumns>(x, w, p, t, r, inside, in[r], weight[r]);
+      const bool inside = tk_u32(t.top + r) < tk_u32(p.window.H);
+      tk_load_row<T, V, K, Window::kColumns>(x + r * row, w + r * K * p.weights, p, t.left, inside,
+                                             in[r], weight[r]);
     }
     TK_UNROLL for (int r = 0; r < K; ++r) {
-      if (t.top + r >= 0 && t.top + r < p.window.H) {
-        tk_add_row<V, K, S, OWN>(in[r], weight[r], sum);
-      }
+      if (tk_u32(t.top + r) < tk_u32(p.window.H)) tk_add_row<V, K, S, OWN>(in[r], weight[r], sum);
+    }
+  } else if (Window::kLoop != 0) {
+    const int begin = tk_imax(0, -t.top), end = tk_imin(K, p.window.H - t.top);
+    TK_NO_UNROLL for (int r = begin; r < end; ++r) {
+      tk_one_row<T, V, K, S, OWN>(x + r * row, w + r * K * p.weights, p, t.left, sum);
     }
   } else {
     TK_UNROLL for (int r = 0; r < K; ++r) {
-      if (t.top + r >= 0 && t.top + r < p.window.H) {
-        tk_vec<V> in[Window::kColumns], weight[K];
-        tk_load_row<T, V, K, Window::kColumns>(x, w, p, t, r, true, in, weight);
-        tk_add_row<V, K, S, OWN>(in, weight, sum);
+      if (tk_u32(t.top + r) < tk_u32(p.window.H)) {
+        tk_one_row<T, V, K, S, OWN>(x + r * row, w + r * K * p.weights, p, t.left, sum);
       }
     }
   }

@@ -68,9 +68,9 @@ TK_FN void tk_pool_tap(TK_PARAM PoolParams& p, TK_GLOBAL const T* row, int w, in
   }
 }
 
-// V channels and BLOCK outputs along the width a thread. K: the kernel's width, or 0 for any. With
-// BLOCK > 1 the dilation along the width is 1 and the stride below the kernel's width.
-template <class T, int V, int BLOCK, int K, bool MAX>
+// V channels and BLOCK outputs along the width a thread. With BLOCK > 1 the dilation along the
+// width is 1 and the stride below the kernel's width.
+template <class T, int V, int BLOCK, bool MAX>
 TK_FN void pool(TK_CTX c, TK_GLOBAL const T* from, TK_GLOBAL T* to, TK_PARAM PoolParams& p,
                 TK_SHARED tk_no_shared&) {
   const tk_u32 first = c.bid.x * c.bdim.x + c.tid.x;
@@ -80,7 +80,7 @@ TK_FN void pool(TK_CTX c, TK_GLOBAL const T* from, TK_GLOBAL T* to, TK_PARAM Poo
   const int d0 = at.depth * p.stride[0] - p.before[0];
   const int h0 = at.height * p.stride[1] - p.before[1];
   const int w0 = at.width * p.stride[2] - p.before[2];
-  const int window = K > 0 ? K : p.window[2], step = p.stride[2];
+  const int window = p.window[2], step = p.stride[2];
   const int taps = window + (BLOCK - 1) * step;
   const int apart = BLOCK > 1 ? 1 : int(p.dilation[2].divisor);
   const int i1 = tk_pool_end(d0, p.dilation[0], p.window[0], p.in[0]);
@@ -94,14 +94,8 @@ TK_FN void pool(TK_CTX c, TK_GLOBAL const T* from, TK_GLOBAL T* to, TK_PARAM Poo
     TK_NO_UNROLL for (int j = j0; j < j1; ++j) {
       const int h = h0 + j * int(p.dilation[1].divisor);
       TK_GLOBAL const T* row = x + (d * p.from_stride[0] + h * p.from_stride[1]);
-      if (K > 0) {
-        TK_UNROLL for (int k = 0; k < K + (BLOCK - 1) * (K - 1); ++k) {
-          if (k < taps) tk_pool_tap<T, V, BLOCK, MAX>(p, row, w0 + k * apart, k, window, sum);
-        }
-      } else {
-        TK_NO_UNROLL for (int k = 0; k < taps; ++k) {
-          tk_pool_tap<T, V, BLOCK, MAX>(p, row, w0 + k * apart, k, window, sum);
-        }
+      TK_NO_UNROLL for (int k = 0; k < taps; ++k) {
+        tk_pool_tap<T, V, BLOCK, MAX>(p, row, w0 + k * apart, k, window, sum);
       }
     }
   }
@@ -118,6 +112,79 @@ TK_FN void pool(TK_CTX c, TK_GLOBAL const T* from, TK_GLOBAL T* to, TK_PARAM Poo
       }
       tk_store_vec(y + (at.width + b) * p.to_stride[2], sum[b]);
     }
+  }
+}
+
+// Cells of a window of k at `start` that count, without dilation.
+TK_FN int tk_pool_square_count(TK_PARAM PoolParams& p, int axis, int start, int k) {
+  if (p.divide == kPoolPadded) return tk_imin(k, p.padded[axis] - start);
+  return tk_imax(0, tk_imin(start + k, p.in[axis]) - tk_imax(start, 0));
+}
+
+// Row j of the windows of a thread from `x` on.
+template <class T, int V, int COLUMNS, bool MAX>
+TK_FN void tk_pool_row(TK_GLOBAL const T* x, TK_PARAM PoolParams& p, int left, bool inside,
+                       TK_LOCAL tk_vec<V>* cells) {
+  TK_UNROLL for (int k = 0; k < COLUMNS; ++k) {
+    tk_fill_vec(MAX ? -tk_inf() : 0.0f, cells[k]);
+    if (inside && tk_u32(left + k) < tk_u32(p.in[2])) {
+      tk_load_vec(x + k * p.from_stride[2], cells[k]);
+    }
+  }
+}
+
+// Windows of K x K, stride S, without dilation, channels last: V channels and OWN neighbouring
+// outputs of a row a thread. Each cell is read once, AHEAD rows before the first of them is used,
+// and combined along the height first.
+template <class T, int V, int K, int S, int OWN, int AHEAD, bool MAX>
+TK_FN void pool_square(TK_CTX c, TK_GLOBAL const T* from, TK_GLOBAL T* to, TK_PARAM PoolParams& p,
+                       TK_SHARED tk_no_shared&) {
+  enum { kColumns = (OWN - 1) * S + K };
+  const tk_u32 first = c.bid.x * c.bdim.x + c.tid.x;
+  if (first >= tk_u32(p.count)) return;
+  tk_pool_place at;
+  tk_pool_locate<V, OWN>(p, int(first), at);
+  const int h0 = at.height * S - p.before[1], w0 = at.width * S - p.before[2];
+  TK_GLOBAL const T* x = from + (at.image * p.from_image + tk_i64(h0) * p.from_stride[1] +
+                                 tk_i64(w0) * p.from_stride[2] + at.channel);
+  tk_vec<V> columns[kColumns];
+  TK_UNROLL for (int k = 0; k < kColumns; ++k) tk_fill_vec(MAX ? -tk_inf() : 0.0f, columns[k]);
+  TK_UNROLL for (int j = 0; j < K; j += AHEAD) {
+    tk_vec<V> cells[AHEAD][kColumns];
+    TK_UNROLL for (int a = 0; a < AHEAD; ++a) {
+      const bool inside = j + a < K && tk_u32(h0 + j + a) < tk_u32(p.in[1]);
+      tk_pool_row<T, V, kColumns, MAX>(x + (j + a) * p.from_stride[1], p, w0, inside, cells[a]);
+    }
+    TK_UNROLL for (int a = 0; a < AHEAD; ++a) {
+      TK_UNROLL for (int k = 0; k < kColumns; ++k) {
+        TK_UNROLL for (int e = 0; e < V; ++e) {
+          columns[k].v[e] = tk_pool_combine<MAX>(columns[k].v[e], cells[a][k].v[e]);
+        }
+      }
+    }
+  }
+  TK_GLOBAL T* y = to + (at.image * p.to_image + at.channel + at.height * p.to_stride[1]);
+  const int rows = MAX ? 1 : tk_pool_square_count(p, 1, h0, K);
+  TK_UNROLL for (int b = 0; b < OWN; ++b) {
+    tk_vec<V> sum = columns[b * S];
+    TK_UNROLL for (int k = 1; k < K; ++k) {
+      TK_UNROLL for (int e = 0; e < V; ++e) {
+        sum.v[e] = tk_pool_combine<MAX>(sum.v[e], columns[b * S + k].v[e]);
+      }
+    }
+    if (!MAX && p.divide != kPoolSum) {
+      const float count = float(rows * tk_pool_square_count(p, 2, w0 + b * S, K));
+      // What is rounded to 16 bits needs no division.
+      const float scale = count > 0.0f ? 1.0f / count : 0.0f;
+      TK_UNROLL for (int e = 0; e < V; ++e) {
+        if (sizeof(T) == 2) {
+          sum.v[e] *= scale;
+        } else {
+          sum.v[e] = count > 0.0f ? sum.v[e] / count : 0.0f;
+        }
+      }
+    }
+    if (at.width + b < p.width) tk_store_vec(y + (at.width + b) * p.to_stride[2], sum);
   }
 }
 

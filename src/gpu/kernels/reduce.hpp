@@ -158,13 +158,14 @@ TK_FN void reduce_columns(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL float* y,
   TK_GLOBAL const T* from = x + t.base;
   float a[V], b[V];
   TK_UNROLL for (int v = 0; v < V; ++v) tk_fold<F>::start(a[v], b[v]);
-  for (int i = t.first + t.slice; i < t.end; i += 4 * t.slices) {
-    tk_vec<V> r[4];
-    TK_UNROLL for (int k = 0; k < 4; ++k) {
+  enum { kAhead = V == 1 ? 8 : 4 };  // loads in flight
+  for (int i = t.first + t.slice; i < t.end; i += kAhead * t.slices) {
+    tk_vec<V> r[kAhead];
+    TK_UNROLL for (int k = 0; k < kAhead; ++k) {
       const int at = i + k * t.slices;
       if (at < t.end) tk_row_input<T, V>::load(from + at * p.split.inner, r[k]);
     }
-    TK_UNROLL for (int k = 0; k < 4; ++k) {
+    TK_UNROLL for (int k = 0; k < kAhead; ++k) {
       if (i + k * t.slices < t.end) {
         TK_UNROLL for (int v = 0; v < V; ++v) tk_fold<F>::add(a[v], b[v], r[k].v[v], p);
       }
