@@ -16,13 +16,8 @@ std::string inputs_text(const Program& p, const Step& s, const SymbolValues& sym
   for (int v : s.in) {
     if (v < 0) continue;
     const ProgramValue& value = p.values[static_cast<std::size_t>(v)];
-    std::string shape = str(value.fact.shape);
-    try {
-      shape = eval(value.fact.shape, symbols).str();
-    } catch (const Error&) {
-      // The expressions tell more than nothing.
-    }
-    text += fmt::format("{}'{}' {}", text.empty() ? "" : ", ", value.name, shape);
+    text += fmt::format("{}'{}' {}", text.empty() ? "" : ", ", value.name,
+                        shape_text(value.fact.shape, symbols));
   }
   return text;
 }
@@ -37,6 +32,14 @@ std::string describe_step(const Program& p, int value, const SymbolValues& symbo
 }
 
 }  // namespace
+
+std::string shape_text(const SymShape& shape, const SymbolValues& symbols) {
+  try {
+    return eval(shape, symbols).str();
+  } catch (const Error&) {
+    return str(shape);
+  }
+}
 
 void plan_segment(const Program& p, const Segment& segment, const SymbolValues& symbols,
                   BoundSegment& bound) {

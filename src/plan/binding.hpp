@@ -39,6 +39,9 @@ struct BoundSegment {
   std::map<int, DeviceBufferPtr> device_buffers;  // where each place has a buffer of its own
 };
 
+// "[1, 831]", or the expressions where they have no value. Does not throw.
+std::string shape_text(const SymShape& shape, const SymbolValues& symbols);
+
 // Evaluates shapes and plans the arena; the steps are bound by the session, which owns the views.
 void plan_segment(const Program& p, const Segment& segment, const SymbolValues& symbols,
                   BoundSegment& bound);

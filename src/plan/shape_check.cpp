@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "plan/binding.hpp"
 
 namespace treadle {
 namespace {
@@ -104,7 +105,7 @@ void verify(const ShapeCheck& check_of, const SymbolValues& symbols) {
     for (std::size_t i = 0; i < check_of.in.size(); ++i) {
       if (!check_of.in[i]) continue;
       text += fmt::format("{}'{}' {}", i == 0 ? " of " : ", ", check_of.names[i],
-                          eval(check_of.in[i]->shape, symbols).str());
+                          shape_text(check_of.in[i]->shape, symbols));
     }
     return text;
   };
