@@ -59,7 +59,7 @@ class Comparison {
       reference_ = std::move(*values);
       from_file_ = true;
     } else {
-      trace(*side_from_name(args_.against), args_.model.path, options_, maker(),
+      trace(*side_from_name(args_.against), args_.model.path, against_options(), maker(),
             [&](const std::string& name, const std::string&, const Tensor& t) {
               reference_.insert_or_assign(name, t.clone());
             });
@@ -74,6 +74,14 @@ class Comparison {
   }
 
  private:
+  // The reference runs where its name says, by itself on the CPU: --target is of what is tested.
+  ModelOptions against_options() const {
+    ModelOptions options = options_;
+    const bool device = args_.against == "sim" || args_.against.starts_with("cuda");
+    options.lower.target = device ? args_.against : "cpu";
+    return options;
+  }
+
   // Inputs that the reference file holds are taken from it.
   std::function<std::vector<Value>(std::span<const Port>)> maker() {
     return [this](std::span<const Port> ports) {
@@ -140,9 +148,11 @@ Command add_compare(CLI::App& root) {
       "compare", "Compare a model's values with reference values, node by node");
   add_model_args(*app, args->model);
   add_input_args(*app, args->input);
-  app->add_option("--against", args->against,
-                  "file.npz or a folder of .npy (arrays named like the model's values), a stage "
-                  "(import, simplified), or a target (reference, cpu)")
+  app->add_option(
+         "--against", args->against,
+         "file.npz or a folder of .npy (arrays named like the model's values), a stage "
+         "(import, simplified), or a target (reference, cpu, cuda, sim); --target is of what "
+         "is compared with it")
       ->capture_default_str();
   app->add_option("--stage", args->stage, "What is tested")
       ->check(CLI::IsMember({"import", "simplified", "lowered", "bound", "reference", "cpu"}))
@@ -162,6 +172,7 @@ Command add_compare(CLI::App& root) {
       "is named).\nExamples:\n"
       "  treadle compare model.onnx --against import\n"
       "  treadle compare model.onnx --against values.npz\n"
+      "  treadle compare model.onnx --target cuda --against cpu\n"
       "  treadle compare models/mnist/model.onnx --io models/mnist");
   return {app, [args] { return run(*args); }};
 }

@@ -54,7 +54,8 @@ std::optional<Side> side_from_name(std::string_view name) {
   if (name == "import") return Side::Import;
   if (name == "simplified") return Side::Simplified;
   if (name == "reference") return Side::Reference;
-  if (name == "cpu" || name == "lowered" || name == "bound") return Side::Cpu;
+  if (name == "cpu" || name == "lowered" || name == "bound") return Side::Lowered;
+  if (name == "sim" || name == "cuda" || name.starts_with("cuda:")) return Side::Lowered;
   return std::nullopt;
 }
 

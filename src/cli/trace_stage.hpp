@@ -10,8 +10,10 @@
 
 namespace treadle::cli {
 
-// What `compare` compares: a stage, "reference" (lowered, every operator through eval) or a target.
-enum class Side { Import, Simplified, Reference, Cpu };
+// What `compare` compares: a stage, "reference" (lowered, every operator through eval) or the
+// lowered program, on the target of the options.
+enum class Side { Import, Simplified, Reference, Lowered };
+// Also of a target's name: Lowered.
 std::optional<Side> side_from_name(std::string_view name);
 
 // A computed value: its name, and the node that made it ("node 'conv1' (Conv, #3)").
