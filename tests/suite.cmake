@@ -32,6 +32,13 @@ if(TARGET treadle_command)
   set_tests_properties(models PROPERTIES TIMEOUT 1500)
 endif()
 
+# Whole vision models on the simulated device.
+if(TARGET treadle_command AND NOT TREADLE_SANITIZE)
+  add_test(NAME gpu_models COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/gpu_models/run.py
+    --treadle $<TARGET_FILE:treadle_command>)
+  set_tests_properties(gpu_models PROPERTIES TIMEOUT 1500 LABELS full)
+endif()
+
 # What scripts/test.sh builds under sanitizers: everything that a test runs, no micro-benchmarks.
 set(suite_targets hostile threads_test hostile_messages_test)
 get_property(all_targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)

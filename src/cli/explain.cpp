@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "cli/terminal.hpp"
@@ -19,19 +20,23 @@ std::string_view place_of(const Program& program, const Step& step) {
 
 }  // namespace
 
+std::int64_t planned_syncs(const Program& program) {
+  return (program.sync_at_end ? 1 : 0) +
+         std::count_if(program.steps.begin(), program.steps.end(),
+                       [](const Step& step) { return step.sync_before; });
+}
+
 std::string explain_text(const Program& program) {
   Table table({"node", "operator", "runs on", "kernel", "why not on the device"}, {});
   std::map<std::string_view, int> counts;
-  int syncs = program.sync_at_end ? 1 : 0;
   for (const Step& step : program.steps) {
     table.row({step.name, step.op_name + step.fused, std::string(place_of(program, step)),
                std::string(kernel_of(step)), step.why_on_cpu});
     ++counts[place_of(program, step)];
-    syncs += step.sync_before ? 1 : 0;
   }
   std::string text = table.str() + "\n";
   for (const auto& [place, n] : counts) text += fmt::format("{} steps on {}, ", n, place);
-  return text + fmt::format("{} device-to-host syncs a run\n", syncs);
+  return text + fmt::format("{} device-to-host syncs a run\n", planned_syncs(program));
 }
 
 Json explain_json(const Program& program) {

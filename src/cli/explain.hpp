@@ -6,6 +6,8 @@
 
 namespace treadle::cli {
 
+// Device-to-host syncs a run.
+std::int64_t planned_syncs(const Program& program);
 // A table: node, operator, where, kernel, reason; then totals.
 std::string explain_text(const Program& program);
 // A list of {"node", "op", "device", "kernel", "why_not"}.

@@ -151,7 +151,10 @@ int run(const Args& args) {
            {"load_ms", load_ms},
            {"run_ms", run_ms},
            {"outputs", Json::array()}};
-    if (args.explain) j["explain"] = explain_json(*model->program());
+    if (args.explain) {
+      j["explain"] = explain_json(*model->program());
+      j["syncs"] = planned_syncs(*model->program());
+    }
     for (const auto& [name, t] : outputs) j["outputs"].push_back(describe_json(name, t));
     say_json(j);
     return kRight;
