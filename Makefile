@@ -25,11 +25,10 @@ demo: build/release/treadle
 	scripts/demo.sh
 
 test: build/.setup
-	scripts/test.sh release
+	scripts/test.sh all
 
-# The same under AddressSanitizer and UndefinedBehaviorSanitizer, and the threads under
-# ThreadSanitizer: compiles everything twice more. Not part of make test until it passes
-# (docs/roadmap.md).
+# Only the sanitizers: AddressSanitizer and UndefinedBehaviorSanitizer over the suite, ThreadSanitizer
+# over threads and simulated kernels.
 test-sanitizers: build/.setup
 	scripts/test.sh sanitizers
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Builds and runs the tests.
-#   test.sh all         both of the following
-#   test.sh release     the release build: what make test and CI run
+#   test.sh all         both of the following: what make test and CI run
+#   test.sh release     the release build
 #   test.sh sanitizers  AddressSanitizer + UndefinedBehaviorSanitizer, then ThreadSanitizer
 # The last lines say how many models ran and "N passed, N failed, N skipped"; the exit code is 1 when
 # anything failed. Models beyond those of tests/models come from $TREADLE_MODELS (../shared/models).
 set -uo pipefail
 cd "$(dirname "$0")/.."
-# ThreadSanitizer is not begun after this many minutes and then counts as skipped: CI has an hour.
-latest_start=${TREADLE_TSAN_LATEST_START:-42}
+# A sanitizer is not begun after this many minutes and then counts as skipped: CI has an hour.
+latest_asan=${TREADLE_ASAN_LATEST_START:-27}
+latest_tsan=${TREADLE_TSAN_LATEST_START:-38}
 mode=${1:-all}
 case $mode in
   all | release | sanitizers) ;;
@@ -21,6 +22,14 @@ failures=()
 mkdir -p build
 
 stage() { printf '== %s (%d min %02d s)\n' "$1" $((SECONDS / 60)) $((SECONDS % 60)); }
+
+# starts NAME MINUTES: false, counted as skipped, when more minutes are gone.
+starts() {
+  ((SECONDS < $2 * 60)) && return 0
+  echo "skipped: the tests under $1, since $((SECONDS / 60)) minutes are gone"
+  skipped=$((skipped + 1))
+  return 1
+}
 
 # build PRESET TARGET...: false, counted as one failure, when it does not build.
 build() {
@@ -78,12 +87,11 @@ if [[ $mode != release ]]; then
   export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:strict_string_checks=1
   export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
-  build asan suite && check asan -LE full
-  if ((SECONDS < latest_start * 60)); then
-    build tsan threads_test && check tsan -R '^threads$'
-  else
-    echo "skipped: the tests under ThreadSanitizer, since $((SECONDS / 60)) minutes are gone"
-    skipped=$((skipped + 1))
+  if starts "AddressSanitizer" "$latest_asan"; then
+    build asan suite && check asan -LE full
+  fi
+  if starts "ThreadSanitizer" "$latest_tsan"; then
+    build tsan threads_test gpu_test && check tsan -R '^(threads|gpu_races)$'
   fi
 fi
 
