@@ -55,6 +55,13 @@ def compare(program, file, folder, timeout):
         return {"ok": False, "error": lines[0].removeprefix("error: ")}
 
 
+def syncs(program, file):
+    """Device-to-host syncs of a run on a device, as text; empty where the model does not load without sizes."""
+    done = subprocess.run([program, "dump", str(file), "--stage", "lowered", "--target", "sim", "--json"],
+                          capture_output=True, text=True)
+    return str(json.loads(done.stdout)["totals"]["syncs"]) if done.returncode == 0 else ""
+
+
 def cell(text):
     return str(text).replace("|", "\\|").replace("\n", " ")
 
@@ -80,8 +87,10 @@ def write(rows, output, info):
         "magnitude from the reference; integers are equal.", "",
         f"Built from {info['commit']} with {info['compiler']}, instruction set {info['isa_used']}.",
         "",
-        "| model | result | cases | max abs | max rel | note |",
-        "|---|---|---|---|---|---|",
+        "Syncs: how often a run with a device target waits for the device. Above 1 some operators stay on the",
+        "CPU between others; `treadle run MODEL --target cuda --explain` names them and says why.", "",
+        "| model | result | cases | max abs | max rel | syncs | note |",
+        "|---|---|---|---|---|---|---|",
     ]
     lines += ["| " + " | ".join(map(cell, r)) + " |" for r in rows]
     good = sum(r[1] == "agrees" for r in rows)
@@ -107,12 +116,14 @@ def main():
     rows, wrong = [], 0
     with tempfile.TemporaryDirectory() as scratch:
         for group, name, file, folder in find_models(args.models):
-            report = compare(args.treadle, unpacked(file, scratch), folder, args.timeout)
+            unpacked_file = unpacked(file, scratch)
+            report = compare(args.treadle, unpacked_file, folder, args.timeout)
             rows.append(row(group, name, report))
+            rows[-1].insert(5, syncs(args.treadle, unpacked_file))
             if not report["ok"] and name in LATER:
                 rows[-1][1] = "later"
             wrong += not report["ok"] and name not in LATER
-            print("  ".join(rows[-1][i] for i in (0, 1, 3, 5)), flush=True)
+            print("  ".join(rows[-1][i] for i in (0, 1, 3, 5, 6)), flush=True)
     good = write(rows, args.output, info)
     print(f"{good} of {len(rows)} agree; {args.output}")
     return 1 if wrong else 0

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cli/command.hpp"
+#include "cli/explain.hpp"
 #include "cli/inputs.hpp"
 #include "cli/json.hpp"
 #include "cli/model_args.hpp"
@@ -164,9 +165,11 @@ int run(const Args& args) {
   ImportedModel imported = import_model(args.model.path, options);
   if (stage != Stage::Import) simplify_model(imported.graph);
   const auto inputs = graph_inputs(imported.graph), outputs = graph_outputs(imported.graph);
-  const auto rows = stage == Stage::Lowered ? rows_of(*lower_model(imported.graph, options))
-                                            : rows_of(imported.graph);
+  const std::shared_ptr<const Program> program =
+      stage == Stage::Lowered ? lower_model(imported.graph, options) : nullptr;
+  const auto rows = program ? rows_of(*program) : rows_of(imported.graph);
   const Totals totals = totals_of(rows);
+  const bool on_device = program && program->device;
   if (args.model.json) {
     Json j{{"model", args.model.path}, {"format", name_of(imported.format)}, {"stage", args.stage}};
     for (const auto& p : inputs) j["inputs"].push_back(cli::to_json(p));
@@ -178,6 +181,7 @@ int run(const Args& args) {
                    {"operators", totals.kinds},
                    {"weight_bytes", totals.weight_bytes},
                    {"flops", totals.flops.str()}};
+    if (on_device) j["totals"]["syncs"] = planned_syncs(*program);
     say_json(j);
     return kRight;
   }
@@ -187,6 +191,7 @@ int run(const Args& args) {
   say("\n");
   print(rows, args);
   print_totals(totals, rows.size());
+  if (on_device) say(fmt::format("{} device-to-host syncs a run\n", planned_syncs(*program)));
   return kRight;
 }
 
