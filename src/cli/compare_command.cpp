@@ -77,8 +77,7 @@ class Comparison {
   // The reference runs where its name says, by itself on the CPU: --target is of what is tested.
   ModelOptions against_options() const {
     ModelOptions options = options_;
-    const bool device = args_.against == "sim" || args_.against.starts_with("cuda");
-    options.lower.target = device ? args_.against : "cpu";
+    options.lower.target = names_device(args_.against) ? args_.against : "cpu";
     return options;
   }
 

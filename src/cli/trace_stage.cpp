@@ -50,12 +50,16 @@ void trace_program(const Model& model, const ModelOptions& options,
 
 }  // namespace
 
+bool names_device(std::string_view name) {
+  return name == "sim" || name == "cuda" || name.starts_with("cuda:");
+}
+
 std::optional<Side> side_from_name(std::string_view name) {
   if (name == "import") return Side::Import;
   if (name == "simplified") return Side::Simplified;
   if (name == "reference") return Side::Reference;
-  if (name == "cpu" || name == "lowered" || name == "bound") return Side::Lowered;
-  if (name == "sim" || name == "cuda" || name.starts_with("cuda:")) return Side::Lowered;
+  if (name == "cpu" || name == "lowered" || name == "bound" || names_device(name))
+    return Side::Lowered;
   return std::nullopt;
 }
 
