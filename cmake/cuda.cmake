@@ -1,7 +1,7 @@
 # The CUDA kernels: a fat binary for each family, put into the library as bytes. The host side needs
 # nothing of CUDA; without nvcc the library says that it was built without kernels.
 set(TREADLE_CUDA AUTO CACHE STRING "CUDA kernels: AUTO (where nvcc is found, without sanitizers), ON or OFF")
-set(TREADLE_CUDA_ARCHITECTURES sm_80 sm_90a compute_90 CACHE STRING
+set(TREADLE_CUDA_ARCHITECTURES sm_80 sm_90a compute_80 CACHE STRING
   "sm_XY: machine code for that architecture; compute_XY: PTX for it and all later ones")
 
 if(NOT TREADLE_CUDA STREQUAL "OFF")

@@ -1,5 +1,7 @@
 // treadle check
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/json.hpp"

@@ -1,9 +1,12 @@
 // The command line as a whole: subcommands, exit codes, errors.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+
+namespace CLI {
+class App;
+}
 
 namespace treadle::cli {
 

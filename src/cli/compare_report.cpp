@@ -1,6 +1,7 @@
 #include "cli/compare_report.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "cli/terminal.hpp"
 

@@ -1,6 +1,8 @@
 // treadle dump
 #include <fmt/format.h>
 #include <fnmatch.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <map>
 

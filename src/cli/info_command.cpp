@@ -1,5 +1,7 @@
 // treadle info
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <thread>
 

@@ -1,5 +1,6 @@
 #include "cli/inputs.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <filesystem>

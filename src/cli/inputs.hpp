@@ -1,7 +1,6 @@
 // Model inputs as the command line names them: arrays, pictures, recordings, random numbers.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -11,6 +10,10 @@
 #include "api/model.hpp"
 #include "cli/image.hpp"
 #include "graph/value.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace treadle::cli {
 

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "cli/json.hpp"
 #include "tensor/file.hpp"

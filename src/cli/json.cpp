@@ -1,5 +1,7 @@
 #include "cli/json.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "cli/terminal.hpp"
 
 namespace treadle::cli {

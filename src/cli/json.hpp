@@ -1,7 +1,7 @@
 // JSON for --json.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "api/model.hpp"
 

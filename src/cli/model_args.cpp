@@ -1,5 +1,7 @@
 #include "cli/model_args.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include "api/option_text.hpp"
 
 namespace treadle::cli {

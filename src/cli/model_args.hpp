@@ -1,11 +1,14 @@
 // Options that every command which loads a model shares.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "api/model.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace treadle::cli {
 

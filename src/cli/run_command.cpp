@@ -1,7 +1,9 @@
 // treadle run
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/command.hpp"
