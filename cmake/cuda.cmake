@@ -1,7 +1,7 @@
 # The CUDA kernels: a fat binary for each family, put into the library as bytes. The host side needs
 # nothing of CUDA; without nvcc the library says that it was built without kernels.
 set(TREADLE_CUDA AUTO CACHE STRING "CUDA kernels: AUTO (where nvcc is found, without sanitizers), ON or OFF")
-set(TREADLE_CUDA_ARCHITECTURES sm_80 sm_90a compute_80 CACHE STRING
+set(TREADLE_CUDA_ARCHITECTURES sm_80 sm_90a compute_90 CACHE STRING
   "sm_XY: machine code for that architecture; compute_XY: PTX for it and all later ones")
 
 if(NOT TREADLE_CUDA STREQUAL "OFF")
@@ -26,7 +26,9 @@ message(STATUS "CUDA kernels: ${architectures}, by ${TREADLE_NVCC}")
 
 set(gencode "")
 foreach(architecture IN LISTS TREADLE_CUDA_ARCHITECTURES)
-  if(NOT architecture MATCHES "^(sm|compute)_([0-9]+[af]?)$")
+  # The kernels use nothing that only one architecture has, so machine code for sm_90a is made from
+  # the text for compute_90, which is compiled once for both.
+  if(NOT architecture MATCHES "^(sm|compute)_([0-9]+)[af]?$")
     message(FATAL_ERROR "TREADLE_CUDA_ARCHITECTURES: '${architecture}' is neither sm_XY nor compute_XY")
   endif()
   list(APPEND gencode -gencode=arch=compute_${CMAKE_MATCH_2},code=${architecture})

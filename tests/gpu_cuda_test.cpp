@@ -67,7 +67,7 @@ TEST(CudaArchitectures, WhichDeviceTheyRunOn) {
   EXPECT_TRUE(cuda::runs_on("compute_90", 9, 0));
   EXPECT_TRUE(cuda::runs_on("compute_90", 12, 0));
   EXPECT_FALSE(cuda::runs_on("compute_90", 8, 9));
-  EXPECT_TRUE(cuda::runs_on("sm_80 sm_90a compute_80", 10, 3));
+  EXPECT_TRUE(cuda::runs_on("sm_80 sm_90a compute_90", 10, 3));
   EXPECT_FALSE(cuda::runs_on("sm_80 sm_90a", 7, 0));
   EXPECT_FALSE(cuda::runs_on("", 9, 0));
   EXPECT_FALSE(cuda::runs_on("sm_ nothing", 9, 0));

@@ -21,6 +21,7 @@ std::shared_ptr<Device> device() {
   return d;
 }
 
+// With weights of the input's dtype.
 ValueId conv(Graph& g, const std::string& name, ValueId x, std::int64_t from, std::int64_t to,
              std::int64_t kernel, std::int64_t stride) {
   ops::Conv op;
@@ -29,7 +30,7 @@ ValueId conv(Graph& g, const std::string& name, ValueId x, std::int64_t from, st
   op.strides = {stride, stride};
   op.dilations = {1, 1};
   op.padding.before = op.padding.after = {kernel / 2, kernel / 2};
-  const Tensor w = test::random_tensor(DType::F32, {kernel, kernel, from, to}, 7, -0.3, 0.3);
+  const Tensor w = test::random_tensor(g.fact(x).dtype, {kernel, kernel, from, to}, 7, -0.3, 0.3);
   return g.add1(name, make_op<ops::Conv>(op), {x, g.add_constant(name + "/w", w)});
 }
 
@@ -48,10 +49,10 @@ ValueId max_pool(Graph& g, const std::string& name, ValueId x) {
 }
 
 // x → conv+relu → pool → two convolutions → concat; the batch is a symbol.
-Graph vision() {
+Graph vision(DType dtype = DType::F32) {
   Graph g;
   const ValueId x =
-      g.add_source("x", Fact::tensor(DType::F32, {g.named_symbol("N"), Dim(17), Dim(19), Dim(3)}));
+      g.add_source("x", Fact::tensor(dtype, {g.named_symbol("N"), Dim(17), Dim(19), Dim(3)}));
   const ValueId a = relu(g, "relu1", conv(g, "conv1", x, 3, 8, 3, 2));
   const ValueId p = max_pool(g, "pool", a);
   const ValueId left = conv(g, "conv2", p, 8, 4, 1, 1);
@@ -61,16 +62,18 @@ Graph vision() {
   return g;
 }
 
-std::vector<Value> input(std::int64_t batch, std::uint32_t seed) {
-  return {Value(test::random_tensor(DType::F32, {batch, 17, 19, 3}, seed))};
+std::vector<Value> input(std::int64_t batch, std::uint32_t seed, DType dtype = DType::F32) {
+  return {Value(test::random_tensor(dtype, {batch, 17, 19, 3}, seed))};
 }
 
-void expect_same_as_cpu(Session& session, Session& cpu, const std::vector<Value>& in) {
+void expect_same_as_cpu(Session& session, Session& cpu, const std::vector<Value>& in,
+                        double tolerance = 1e-5) {
   const auto error = session.run(in);
   ASSERT_FALSE(error.has_value()) << error->what();
   ASSERT_FALSE(cpu.run(in).has_value());
   for (std::size_t i = 0; i < session.program().outputs.size(); ++i)
-    test::expect_close(session.output(i).tensor(), cpu.output(i).tensor(), 1e-5, 1e-5, "output");
+    test::expect_close(session.output(i).tensor(), cpu.output(i).tensor(), tolerance, tolerance,
+                       "output");
 }
 
 TEST(GpuLower, AWholeModelTakesOneSync) {
@@ -88,6 +91,111 @@ TEST(GpuLower, AWholeModelTakesOneSync) {
   const DeviceCounters before = session.device_counters();
   expect_same_as_cpu(session, cpu, input(3, 99));
   EXPECT_EQ(session.device_counters().syncs - before.syncs, 1);
+}
+
+std::vector<std::string> kernels_of(const Program& program) {
+  std::vector<std::string> names;
+  for (const Step& s : program.steps)
+    if (!s.op_name.starts_with("Copy")) names.push_back(s.op_name + s.fused);
+  return names;
+}
+
+TEST(GpuLower, HalfPrecisionStaysOnTheDevice) {
+  for (const DType dtype : {DType::F16, DType::BF16}) {
+    Session session(gpu::lower(vision(dtype), {}, device())), cpu(cpu::lower(vision(dtype), {}));
+    for (const Step& s : session.program().steps)
+      EXPECT_TRUE(s.queued || s.op_name == "Copy" || (dtype == DType::BF16 && s.op_name == "Pool"))
+          << s.name << ": " << s.why_on_cpu;
+    for (const std::int64_t batch : {2, 1, 3})
+      expect_same_as_cpu(session, cpu, input(batch, static_cast<std::uint32_t>(batch), dtype),
+                         dtype == DType::F16 ? 4e-3 : 3e-2);
+  }
+}
+
+// What the device would have done in one kernel, the CPU does in several.
+TEST(GpuLower, FusedOperatorsThatTheDeviceRefusesAreTakenApart) {
+  LowerOptions options;
+  options.keep_on_cpu = {"Conv"};
+  Session session(gpu::lower(vision(DType::F16), options, device())),
+      cpu(cpu::lower(vision(DType::F16), {}));
+  EXPECT_EQ(kernels_of(session.program()),
+            (std::vector<std::string>{"Conv", "Unary", "Pool", "Conv", "Conv", "Unary", "Concat"}));
+  for (const std::int64_t batch : {2, 1, 3})
+    expect_same_as_cpu(session, cpu, input(batch, 9, DType::F16), 2e-3);
+}
+
+// x → exp → ·y → c − · → + x → tanh, where x, y and c broadcast; the last value is read twice.
+Graph elementwise_chain(DType dtype) {
+  Graph g;
+  const auto binary = [&](const std::string& name, ops::BinaryFn fn, ValueId a, ValueId b) {
+    return g.add1(name, make_op<ops::Binary>(fn), {a, b});
+  };
+  const auto unary = [&](const std::string& name, ops::UnaryFn fn, ValueId a) {
+    return g.add1(name, make_op<ops::Unary>(fn), {a});
+  };
+  const Dim n = g.named_symbol("N");
+  const ValueId x = g.add_source("x", Fact::tensor(dtype, {n, Dim(1), Dim(6)}));
+  const ValueId y = g.add_source("y", Fact::tensor(dtype, {n, Dim(5), Dim(1)}));
+  const ValueId c = g.add_constant("c", test::random_tensor(dtype, {1, 1, 1}, 3));
+  const ValueId wide = binary("mul", ops::BinaryFn::Mul, unary("exp", ops::UnaryFn::Exp, x), y);
+  const ValueId sum =
+      binary("add", ops::BinaryFn::Add, binary("sub", ops::BinaryFn::Sub, c, wide), x);
+  const ValueId t = unary("tanh", ops::UnaryFn::Tanh, sum);
+  g.set_outputs({binary("twice", ops::BinaryFn::Mul, t, t), unary("neg", ops::UnaryFn::Neg, t)},
+                {"twice", "neg"});
+  return g;
+}
+
+std::vector<Value> chain_input(std::int64_t n, DType dtype) {
+  return {Value(test::random_tensor(dtype, {n, 1, 6}, static_cast<std::uint32_t>(n))),
+          Value(test::random_tensor(dtype, {n, 5, 1}, static_cast<std::uint32_t>(n + 1)))};
+}
+
+TEST(GpuLower, ChainsOfElementwiseOperatorsAreOneLaunch) {
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    Session session(gpu::lower(elementwise_chain(dtype), {}, device())),
+        cpu(cpu::lower(elementwise_chain(dtype), {}));
+    // exp has another shape than what follows.
+    EXPECT_EQ(kernels_of(session.program()),
+              (std::vector<std::string>{"Unary", "Binary +sub +add +tanh", "Binary", "Unary"}));
+    const double tolerance = dtype == DType::F32 ? 1e-6 : dtype == DType::F16 ? 4e-3 : 3e-2;
+    for (const std::int64_t n : {3, 3, 3, 1, 65, 0, 3})
+      expect_same_as_cpu(session, cpu, chain_input(n, dtype), tolerance);
+  }
+}
+
+TEST(GpuLower, ChainsThatTheDeviceRefusesAreTakenApart) {
+  LowerOptions options;
+  options.keep_on_cpu = {"Unary"};
+  Session session(gpu::lower(elementwise_chain(DType::F32), options, device())),
+      cpu(cpu::lower(elementwise_chain(DType::F32), {}));
+  EXPECT_EQ(kernels_of(session.program()),
+            (std::vector<std::string>{"Unary", "Binary", "Binary", "Binary", "Unary", "Binary",
+                                      "Unary"}));
+  for (const std::int64_t n : {3, 3, 1, 65})
+    expect_same_as_cpu(session, cpu, chain_input(n, DType::F32), 1e-6);
+}
+
+// More operands and links than one launch takes.
+TEST(GpuLower, LongChainsAreSeveralLaunches) {
+  Graph g;
+  const ValueId x = g.add_source("x", Fact::tensor(DType::F32, {g.named_symbol("N"), Dim(6)}));
+  ValueId v = x;
+  for (int i = 0; i < 9; ++i) {
+    const std::string k = std::to_string(i);
+    const ValueId c = g.add_constant(
+        "c" + k, test::random_tensor(DType::F32, {1, 6}, static_cast<std::uint32_t>(i)));
+    v = g.add1("add" + k, make_op<ops::Binary>(ops::BinaryFn::Add), {v, c});
+    v = g.add1("tanh" + k, make_op<ops::Unary>(ops::UnaryFn::Tanh), {v});
+  }
+  g.set_outputs({v}, {"y"});
+  Graph copy = g;
+  Session session(gpu::lower(std::move(copy), {}, device())), cpu(cpu::lower(g, {}));
+  EXPECT_EQ(kernels_of(session.program()).size(), 3u);
+  for (const std::int64_t n : {3, 3, 1, 65})
+    expect_same_as_cpu(
+        session, cpu,
+        {Value(test::random_tensor(DType::F32, {n, 6}, static_cast<std::uint32_t>(n)))}, 1e-6);
 }
 
 // A convolution without bias whose sum takes a value of the device, and one of the caller.

@@ -31,12 +31,13 @@ std::int64_t smallest(const ops::Conv& op, const Shape& w, std::size_t i) {
 
 }  // namespace
 
-bool has_conv_kernel(const Graph& graph, const Node& node) {
+bool has_conv_kernel(const Graph& graph, const Node& node, std::span<const DType> dtypes) {
   if (!channels_last(*node.op)) return false;
   const Fact& x = graph.fact(node.inputs[0]);
   const bool bias = node.inputs.size() > 2 && node.inputs[2].present();
-  return x.dtype == DType::F32 && x.rank() >= 3 && x.rank() <= 5 && x.shape.back().is_const() &&
-         graph.fact(node.inputs[1]).value && (!bias || graph.fact(node.inputs[2]).value);
+  return std::ranges::find(dtypes, x.dtype) != dtypes.end() && x.rank() >= 3 && x.rank() <= 5 &&
+         x.shape.back().is_const() && graph.fact(node.inputs[1]).value &&
+         (!bias || graph.fact(node.inputs[2]).value);
 }
 
 std::int64_t guess(const Dim& d) {

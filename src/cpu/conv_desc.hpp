@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "graph/dim.hpp"
 #include "graph/graph.hpp"
@@ -24,9 +25,10 @@ inline constexpr AxisFields kAxes[3] = {
      &kernels::ConvDesc::dilation_w, &kernels::ConvDesc::pad_left, &kernels::ConvDesc::W_out},
 };
 
-// Whether the kernel of a Conv or ConvTranspose node takes it: f32, channels last, one to three
-// spatial axes, known channels, constant weights and bias. False for other operators.
-bool has_conv_kernel(const Graph& graph, const Node& node);
+// Whether the kernel of a Conv or ConvTranspose node takes it, its dtype being one of `dtypes`:
+// channels last, one to three spatial axes, known channels, constant weights and bias. False for
+// other operators.
+bool has_conv_kernel(const Graph& graph, const Node& node, std::span<const DType> dtypes);
 
 // The convolution of x by w, channels last, with the sizes of its windows.
 kernels::ConvDesc conv_desc(const ops::Conv& op, const Shape& x, const Shape& w);

@@ -5,17 +5,16 @@
 namespace treadle::cpu {
 
 OwnedEpilogue::OwnedEpilogue(const FusedEpilogue* fused, const Tensor* own_bias) {
-  if (own_bias) bias.assign(own_bias->span<float>().begin(), own_bias->span<float>().end());
+  if (own_bias) bias = own_bias->to_f32();
   if (!fused) return;
   if (fused->bias) {
-    const auto more = fused->bias->span<float>();
+    const auto more = fused->bias->to_f32();
     if (bias.empty()) bias.assign(more.size(), 0.0f);
     check(bias.size() == more.size(), ErrorKind::Internal, "fused biases of {} and {} elements",
           bias.size(), more.size());
     for (std::size_t i = 0; i < more.size(); ++i) bias[i] += more[i];
   }
-  if (fused->slope)
-    slope.assign(fused->slope->span<float>().begin(), fused->slope->span<float>().end());
+  if (fused->slope) slope = fused->slope->to_f32();
   residual = fused->residual.present();
   residual_before_act = fused->residual_before_act;
   act = fused->act;

@@ -1,5 +1,6 @@
 #include "cpu/fuse.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -15,10 +16,11 @@ namespace {
 using kernels::Act;
 
 // A producer whose kernel takes an epilogue over its last axis.
-bool takes_epilogue(const Graph& g, const Node& n) {
-  if (n.outputs[0].fact.dtype != DType::F32 || n.outputs[0].fact.rank() < 1) return false;
+bool takes_epilogue(const Graph& g, const Node& n, std::span<const DType> dtypes) {
+  const Fact& out = n.outputs[0].fact;
+  if (std::ranges::find(dtypes, out.dtype) == dtypes.end() || out.rank() < 1) return false;
   if (const auto* contract = n.op->as<ops::Contract>()) return is_gemm(*contract);
-  return has_conv_kernel(g, n);
+  return has_conv_kernel(g, n, dtypes);
 }
 
 bool absorb_unary(const ops::Unary& u, FusedEpilogue& e) {
@@ -59,7 +61,7 @@ bool absorb_unary(const ops::Unary& u, FusedEpilogue& e) {
 
 // A constant that varies along the last axis of `out` only, once for each of its elements.
 const Tensor* over_last_axis(const Fact& f, const Fact& out) {
-  if (!f.value || f.dtype != DType::F32 || f.rank() != out.rank()) return nullptr;
+  if (!f.value || f.dtype != out.dtype || f.rank() != out.rank()) return nullptr;
   const Dim& last = out.shape.back();
   if (!last.is_const() || f.value->elements() != last.value()) return nullptr;
   return f.shape.back() == last ? f.value.get() : nullptr;
@@ -84,7 +86,7 @@ bool absorb_binary(const Graph& g, const Node& n, ValueId through, FusedEpilogue
       return true;
     }
   }
-  if (f.dtype != DType::F32 || !(f.shape == out.shape) || f.value) return false;
+  if (f.dtype != out.dtype || !(f.shape == out.shape) || f.value) return false;
   e.residual = other;
   e.residual_before_act = e.act == Act::None;
   return true;
@@ -92,19 +94,20 @@ bool absorb_binary(const Graph& g, const Node& n, ValueId through, FusedEpilogue
 
 }  // namespace
 
-Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order) {
+Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order,
+                     std::span<const DType> dtypes) {
   Fusions fusions;
   fusions.absorbed.assign(graph.node_count(), false);
   for (NodeId id : order) {
     const Node& producer = graph.node(id);
-    if (producer.outputs.size() != 1 || !takes_epilogue(graph, producer)) continue;
+    if (producer.outputs.size() != 1 || !takes_epilogue(graph, producer, dtypes)) continue;
     FusedEpilogue e;
     ValueId value{producer.id, 0};
     NodeId tail = producer.id;
-    std::vector<NodeId> members;
     while (graph.use_count(value) == 1 && graph.uses(value).size() == 1) {
       const Node& next = graph.node(graph.uses(value)[0].node);
-      if (fusions.absorbed[next.id] || next.outputs[0].fact.dtype != DType::F32) break;
+      if (fusions.absorbed[next.id] || next.outputs[0].fact.dtype != producer.outputs[0].fact.dtype)
+        break;
       bool taken = false;
       if (const auto* unary = next.op->as<ops::Unary>()) {
         taken = (!e.residual.present() || e.residual_before_act) && absorb_unary(*unary, e);
@@ -115,13 +118,13 @@ Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order) {
       e.text +=
           " +" + std::string(next.op->as<ops::Binary>() ? name_of(next.op->as<ops::Binary>()->fn)
                                                         : name_of(next.op->as<ops::Unary>()->fn));
-      members.push_back(next.id);
+      e.members.push_back(next.id);
       tail = next.id;
       value = {next.id, 0};
     }
-    if (members.empty()) continue;
+    if (e.members.empty()) continue;
     fusions.absorbed[producer.id] = true;
-    for (NodeId member : members) fusions.absorbed[member] = true;
+    for (NodeId member : e.members) fusions.absorbed[member] = true;
     e.result = value;
     fusions.tail.emplace(tail, producer.id);
     fusions.of.emplace(producer.id, std::move(e));

@@ -1,6 +1,8 @@
 // Which nodes run inside the kernel of the convolution or matrix product that feeds them.
 #pragma once
 
+#include <array>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -9,6 +11,9 @@
 #include "kernels/epilogue.hpp"
 
 namespace treadle::cpu {
+
+// Of the products (Conv, ConvTranspose, Contract) that have kernels on the CPU.
+inline constexpr std::array kProductDTypes{DType::F32};
 
 // What follows a producer: out = act(product + bias + residual), or act(product + bias) + residual.
 struct FusedEpilogue {
@@ -20,15 +25,18 @@ struct FusedEpilogue {
   const Tensor* slope = nullptr;  // PRelu, over the last axis
   std::string text;               // "+Add +Relu"
   ValueId result;                 // the value that the fused step makes
+  std::vector<NodeId> members;    // what was absorbed, in order
 };
 
-// Producers (Conv, ConvTranspose, Contract in f32) to what they absorb; `absorbed` says for each
-// node id whether its work is done elsewhere.
+// Producers (Conv, ConvTranspose, Contract) to what they absorb; `absorbed` says for each node id
+// whether its work is done elsewhere.
 struct Fusions {
   std::unordered_map<NodeId, FusedEpilogue> of;  // by producer
   std::unordered_map<NodeId, NodeId> tail;       // last absorbed node → producer
   std::vector<bool> absorbed;                    // by node id; producers with a tail included
 };
-Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order);
+// `dtypes`: of the results of products that kernels finish.
+Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order,
+                     std::span<const DType> dtypes);
 
 }  // namespace treadle::cpu

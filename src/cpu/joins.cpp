@@ -45,7 +45,7 @@ const Node* producer(const Graph& graph, const Fusions& fusions, ValueId v) {
 }  // namespace
 
 std::map<NodeId, Join> find_joins(const Graph& graph, const std::vector<NodeId>& order,
-                                  const Fusions& fusions) {
+                                  const Fusions& fusions, std::span<const DType> dtypes) {
   std::map<NodeId, Join> joins;
   bool checked = false;
   for (const NodeId id : order) {
@@ -53,7 +53,8 @@ std::map<NodeId, Join> find_joins(const Graph& graph, const std::vector<NodeId>&
     const auto* op = n.op->as<ops::Concat>();
     if (!op) continue;
     const Fact& out = n.outputs[0].fact;
-    if (op->axis != out.rank() - 1 || out.dtype != DType::F32 || !out.shape.back().is_const())
+    if (op->axis != out.rank() - 1 || std::ranges::find(dtypes, out.dtype) == dtypes.end() ||
+        !out.shape.back().is_const())
       continue;
     if (!checked && !sizes_known(graph, order)) return {};
     checked = true;

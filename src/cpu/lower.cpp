@@ -78,11 +78,15 @@ class Lowering {
 
   std::shared_ptr<const Program> run() {
     const auto order = graph_.order();
-    if (!program_->options.reference) fusions_ = find_fusions(graph_, order);
+    const std::span<const DType> dtypes = target_ ? target_->product_dtypes() : kProductDTypes;
+    if (!program_->options.reference) fusions_ = find_fusions(graph_, order, dtypes);
     fusions_.absorbed.resize(graph_.node_count(), false);
-    if (target_ && !program_->options.reference &&
-        !contains(program_->options.keep_on_cpu, "Concat"))
-      joins_ = find_joins(graph_, order, fusions_);
+    if (target_ && !program_->options.reference) {
+      if (!contains(program_->options.keep_on_cpu, "Concat"))
+        joins_ = find_joins(graph_, order, fusions_, dtypes);
+      chains_ = find_chains(graph_, order, fusions_, target_->chain_limits());
+    }
+    chains_.members.resize(graph_.node_count(), false);
     for (ValueId v : graph_.inputs()) add_input(v);
     for (NodeId id : order) {
       const Node& n = graph_.node(id);
@@ -214,6 +218,11 @@ class Lowering {
         add_step(graph_.node(it->second));
       return;
     }
+    if (chains_.members[n.id]) {
+      if (auto it = chains_.by_tail.find(n.id); it != chains_.by_tail.end())
+        add_chain(n, it->second);
+      return;
+    }
     const bool view =
         n.op->as<ops::Reshape>() || n.op->as<ops::Squeeze>() || n.op->as<ops::Unsqueeze>();
     const Fact& out = n.outputs[0].fact;
@@ -241,11 +250,13 @@ class Lowering {
       if (fused->residual.present()) inputs.push_back(fused->residual);
     }
     if (target_ && !program_->options.reference && add_device_step(n, fused, inputs, step)) return;
-    for (ValueId v : inputs) step.in.push_back(id_of(v));
     Translation t;
     if (!program_->options.reference) t = translate({graph_, n, program_->options, fused});
-    check(t.kernel || !fused, ErrorKind::Internal, "no kernel takes the fused operators{}",
-          step.fused);
+    if (!t.kernel && fused) {
+      add_apart(n);
+      return;
+    }
+    for (ValueId v : inputs) step.in.push_back(id_of(v));
     step.kernel = t.kernel;
     step.inplace = t.inplace;
     if (!t.kernel) {
@@ -257,6 +268,48 @@ class Lowering {
     step.cost = cost_of(n);
     add_results(n, fused, step);
     if (step.kernel) release_consumed(n, step);
+    program_->steps.push_back(std::move(step));
+  }
+
+  // A producer that only the device could have computed together with what follows it, and the
+  // latter, each as a step of its own.
+  void add_apart(const Node& producer) {
+    const auto it = fusions_.of.find(producer.id);
+    const FusedEpilogue fused = std::move(it->second);
+    fusions_.of.erase(it);
+    joins_.erase(fused.result.node);
+    add_step(producer);
+    for (const NodeId member : fused.members) add_step(graph_.node(member));
+  }
+
+  // A chain as one step on the device, or its links as steps of their own. `tail` is the last link.
+  void add_chain(const Node& tail, const Chain& chain) {
+    const Node& head = graph_.node(chain.links.front().node);
+    Step step;
+    step.name = head.name;
+    step.op_name = std::string(head.op->name());
+    step.label = label_of(head);
+    step.fused = chain.text;
+    DeviceTranslation t;
+    const bool kept = std::ranges::any_of(chain.links, [&](const Chain::Link& l) {
+      return contains(program_->options.keep_on_cpu, graph_.node(l.node).op->name());
+    });
+    if (!kept && outputs_known(tail, nullptr) && inputs_known(chain.inputs)) {
+      TranslateContext ctx{graph_, tail, program_->options};
+      ctx.chain = &chain;
+      t = target_->translate(ctx);
+    }
+    if (!t.kernel) {
+      for (const Chain::Link& l : chain.links) add_step(graph_.node(l.node));
+      return;
+    }
+    step.kernel = std::move(t.kernel);
+    step.inplace = t.inplace;
+    step.queued = true;
+    for (const ValueId v : chain.inputs) step.in.push_back(device_id_of(v));
+    for (const Chain::Link& l : chain.links)
+      step.cost.flops = step.cost.flops + cost_of(graph_.node(l.node)).flops;
+    add_results(tail, nullptr, step);
     program_->steps.push_back(std::move(step));
   }
 
@@ -283,7 +336,7 @@ class Lowering {
     else if (!inputs_known(inputs))
       t.why_not = "the sizes of its inputs depend on data";
     else
-      t = target_->translate({graph_, n, program_->options, fused, join, written});
+      t = target_->translate({graph_, n, program_->options, fused, nullptr, join, written});
     if (!t.kernel) {
       check(!program_->options.require_device, ErrorKind::Unsupported,
             "{} has no kernel for it: {}", target_->device()->name(), t.why_not);
@@ -403,6 +456,7 @@ class Lowering {
   DeviceTarget* target_;
   Ids ids_, device_ids_;  // by node, by slot: in the host's memory, in the device's
   Fusions fusions_;
+  Chains chains_;
   std::map<NodeId, Join> joins_;                 // by the node that makes the value
   std::map<NodeId, std::vector<bool>> written_;  // inputs of a Concat that lie in its result
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "cpu/translate.hpp"
 #include "graph/graph.hpp"
@@ -23,7 +24,10 @@ class DeviceTarget {
   virtual const std::shared_ptr<Device>& device() const = 0;
   // Constants are copied through it while lowering.
   virtual DeviceQueue& uploads() = 0;
-  // A kernel must take whatever epilogue the context brings.
+  // Of the products whose kernels take an epilogue.
+  virtual std::span<const DType> product_dtypes() const = 0;
+  virtual ChainLimits chain_limits() const = 0;
+  // A kernel must take whatever epilogue or chain the context brings.
   virtual DeviceTranslation translate(const TranslateContext& ctx) = 0;
 };
 

@@ -1,6 +1,7 @@
 // The translators' interface: from a node to a kernel.
 #pragma once
 
+#include "cpu/chains.hpp"
 #include "cpu/fuse.hpp"
 #include "cpu/joins.hpp"
 #include "graph/graph.hpp"
@@ -16,6 +17,9 @@ struct TranslateContext {
   // For producers that absorb what follows them; null otherwise. The kernel's residual, when there
   // is one, is its last input.
   const FusedEpilogue* fused = nullptr;
+  // On a device: the links that one kernel is to compute, `node` being the last; its inputs are the
+  // chain's. Null otherwise.
+  const Chain* chain = nullptr;
   // Of a device's Conv: where its result goes when it is a part of a Concat's; null otherwise.
   const Join* join = nullptr;
   // Of a device's Concat: the inputs that their producers have written already; null: none.

@@ -65,7 +65,7 @@ class ConvKernel final : public Kernel {
 }  // namespace
 
 Translation translate_conv(const TranslateContext& ctx) {
-  if (!has_conv_kernel(ctx.graph, ctx.node)) return {};
+  if (!has_conv_kernel(ctx.graph, ctx.node, kProductDTypes)) return {};
   const auto& op = *ctx.node.op->as<ops::Conv>();
   const OwnedEpilogue epilogue(ctx.fused, ctx.constant(2));
   return {std::make_shared<ConvKernel>(op, ctx.in(0), *ctx.constant(1), epilogue, ctx.options)};

@@ -99,7 +99,7 @@ class ConvTransposeKernel final : public Kernel {
 }  // namespace
 
 Translation translate_conv_transpose(const TranslateContext& ctx) {
-  if (!has_conv_kernel(ctx.graph, ctx.node)) return {};
+  if (!has_conv_kernel(ctx.graph, ctx.node, kProductDTypes)) return {};
   const auto& op = *ctx.node.op->as<ops::ConvTranspose>();
   const OwnedEpilogue epilogue(ctx.fused, ctx.constant(2));
   return {std::make_shared<ConvTransposeKernel>(op, *ctx.constant(1), epilogue)};

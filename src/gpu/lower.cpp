@@ -26,20 +26,15 @@ class Target final : public cpu::DeviceTarget {
   const std::shared_ptr<Device>& device() const override { return device_; }
   DeviceQueue& uploads() override { return *uploads_; }
 
+  std::span<const DType> product_dtypes() const override { return kProductDTypes; }
+  cpu::ChainLimits chain_limits() const override { return gpu::chain_limits(); }
+
   DeviceTranslation translate(const cpu::TranslateContext& ctx) override {
     DeviceTranslation last =
         refuse("no device kernel computes " + std::string(ctx.node.op->name()));
     for (const Entry& e : kTable) {
       if (e.op != ctx.node.op->name()) continue;
-      DeviceTranslation t;
-      try {
-        t = e.translator({ctx, *device_, *uploads_});
-        if (t.kernel) try_sizes(ctx, *t.kernel);
-      } catch (const Error& error) {
-        // What a plan does not take, the CPU does.
-        if (error.kind() != ErrorKind::Unsupported) throw;
-        t = refuse(error.message());
-      }
+      DeviceTranslation t = try_translator(ctx.chain ? translate_chain : e.translator, ctx);
       if (t.kernel) return t;
       last = std::move(t);
     }
@@ -47,21 +42,34 @@ class Target final : public cpu::DeviceTarget {
   }
 
  private:
+  DeviceTranslation try_translator(Translator translator, const cpu::TranslateContext& ctx) {
+    try {
+      DeviceTranslation t = translator({ctx, *device_, *uploads_});
+      if (t.kernel) try_sizes(ctx, *t.kernel);
+      return t;
+    } catch (const Error& error) {
+      // What a plan does not take, the CPU does.
+      if (error.kind() != ErrorKind::Unsupported) throw;
+      return refuse(error.message());
+    }
+  }
+
   // Binds the kernel where all sizes are known, so that sizes which it refuses are met now.
   static void try_sizes(const cpu::TranslateContext& ctx, const Kernel& kernel) {
     std::vector<TensorView> views;
     std::vector<const TensorView*> in, out;
-    views.reserve(ctx.node.inputs.size() + ctx.node.outputs.size() + 1);
+    const auto& inputs = ctx.chain ? ctx.chain->inputs : ctx.node.inputs;
+    views.reserve(inputs.size() + ctx.node.outputs.size() + 1);
     const auto add = [&](const Fact& f, std::vector<const TensorView*>& list) {
       if (!is_const(f.shape)) return false;
       views.push_back({f.dtype, concrete(f.shape), nullptr});
       list.push_back(&views.back());
       return true;
     };
-    for (std::size_t i = 0; i < ctx.node.inputs.size(); ++i) {
-      if (!ctx.has(i) || (ctx.written && (*ctx.written)[i]))
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].present() || (ctx.written && (*ctx.written)[i]))
         in.push_back(nullptr);
-      else if (!add(ctx.in(i), in))
+      else if (!add(ctx.graph.fact(inputs[i]), in))
         return;
     }
     if (ctx.fused && ctx.fused->residual.present() && !add(ctx.graph.fact(ctx.fused->residual), in))

@@ -86,7 +86,7 @@ std::shared_ptr<Device> make_sim_device(const SimOptions& options = {});
 std::shared_ptr<Device> make_cuda_device(int ordinal = 0);
 // Why there is no CUDA device, or empty. Never throws; loads the driver library when it is there.
 std::string why_no_cuda();
-// The architectures in this build's fat binary, "sm_80 sm_90a compute_80"; empty: built without.
+// The architectures in this build's fat binary, "sm_80 sm_90a compute_90"; empty: built without.
 std::string_view cuda_architectures();
 
 }  // namespace treadle::gpu

@@ -24,7 +24,8 @@ inline bool is_aligned(DeviceAddress a, DeviceAddress b = 0) {
   return ((a | b) & 15) == 0;
 }
 
-// True where a warp or more is to work on each row: else threads of a warp would find nothing to do.
+// True where a warp or more is to work on each row: else threads of a warp would find nothing to
+// do.
 inline bool by_rows(const kernels::Split& s) {
   return s.inner == 1 && s.length >= 32;
 }

@@ -1,6 +1,7 @@
 // The translators' interface: from a node to a kernel of the device.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <initializer_list>
 #include <string>
@@ -18,6 +19,9 @@ struct TranslateContext : cpu::TranslateContext {
   Device& device;
   DeviceQueue& uploads;  // for constants, while lowering
 };
+
+// Of the products that have kernels.
+inline constexpr std::array kProductDTypes{DType::F32, DType::F16, DType::BF16};
 
 // Decides from dtype and rank; sizes may be symbols, the kernel's bind sees numbers. A node that it
 // does not take: no kernel, and why_not says what is missing in words.

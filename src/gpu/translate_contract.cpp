@@ -31,12 +31,14 @@ DeviceBufferPtr upload_repeated(Device& device, const std::vector<float>& row,
 
 class BoundContract final : public BoundKernel {
  public:
-  BoundContract(Device& device, const ContractPlan& plan, const cpu::OwnedEpilogue& epilogue)
+  BoundContract(Device& device, DType type, const ContractPlan& plan,
+                const cpu::OwnedEpilogue& epilogue)
       : swapped_(plan.swapped),
         residual_(epilogue.residual),
+        type_(type),
         bias_(upload_repeated(device, epilogue.bias, plan.n.size)),
         slope_(upload_repeated(device, epilogue.slope, plan.n.size)),
-        gemm_(describe(plan), DType::F32, end(plan, epilogue)) {
+        gemm_(describe(plan), type, end(plan, epilogue)) {
     const std::size_t inner = std::min<std::size_t>(2, plan.loops.size());
     std::int64_t count = 1;
     const auto outer = std::span(plan.loops).first(plan.loops.size() - inner);
@@ -74,8 +76,8 @@ class BoundContract final : public BoundKernel {
   }
 
  private:
-  static DeviceAddress shifted(const TensorView& v, std::ptrdiff_t elements) {
-    return address(v) + static_cast<DeviceAddress>(elements) * sizeof(float);
+  DeviceAddress shifted(const TensorView& v, std::ptrdiff_t elements) const {
+    return address(v) + static_cast<DeviceAddress>(elements) * size_of(type_);
   }
 
   static GemmDesc describe(const ContractPlan& p) {
@@ -106,6 +108,7 @@ class BoundContract final : public BoundKernel {
   }
 
   bool swapped_, residual_;
+  DType type_;
   DeviceBufferPtr bias_, slope_;
   GemmPlan gemm_;
   std::vector<LoopDim> offsets_;
@@ -115,13 +118,14 @@ class BoundContract final : public BoundKernel {
 
 DeviceTranslation translate_contract(const TranslateContext& ctx) {
   const auto& op = *ctx.node.op->as<ops::Contract>();
-  if (ctx.in(0).dtype != DType::F32) return refuse("the product is not in f32");
+  if (ctx.in(0).dtype != DType::F32 && ctx.in(0).dtype != DType::F16)
+    return refuse(fmt::format("the product is of {}, not of f32 or f16", name_of(ctx.in(0).dtype)));
   if (!cpu::is_gemm(op)) return refuse("the contraction is no matrix product");
   return {device_kernel(
       "gemm", [keep = ctx.node.op, &op, &device = ctx.device,
                epilogue = cpu::OwnedEpilogue(ctx.fused, nullptr)](const BindContext& b) {
         const auto plan = cpu::plan_contract(op, b.in[0]->shape, b.in[1]->shape, b.out[0]->shape);
-        return std::make_unique<BoundContract>(device, plan, epilogue);
+        return std::make_unique<BoundContract>(device, b.in[0]->dtype, plan, epilogue);
       })};
 }
 

@@ -18,23 +18,23 @@ DeviceBufferPtr upload_row(const TranslateContext& ctx, const std::vector<float>
 }
 
 // The kernel that the plan would choose, or the first one that is not to be avoided.
-ConvPlan choose(const kernels::ConvDesc& desc, const EpilogueDesc& epilogue,
+ConvPlan choose(const kernels::ConvDesc& desc, DType type, const EpilogueDesc& epilogue,
                 const std::vector<std::string>& avoid) {
   const auto avoided = [&](const std::string& name) {
     return std::any_of(avoid.begin(), avoid.end(),
                        [&](const std::string& a) { return name.starts_with(a); });
   };
-  ConvPlan plan(desc, DType::F32, epilogue);
+  ConvPlan plan(desc, type, epilogue);
   if (!avoided(plan.name())) return plan;
-  for (const std::string& variant : conv_variants(desc, DType::F32))
-    if (!avoided(variant)) return ConvPlan(desc, DType::F32, epilogue, variant);
+  for (const std::string& variant : conv_variants(desc, type))
+    if (!avoided(variant)) return ConvPlan(desc, type, epilogue, variant);
   fail(ErrorKind::Unsupported, "every convolution kernel is to be avoided");
 }
 
 class ConvKernel final : public Kernel {
  public:
   ConvKernel(const TranslateContext& ctx, const ops::Conv& op, const Tensor& w)
-      : op_(op), w_shape_(w.shape()), avoid_(ctx.options.avoid_kernels) {
+      : op_(op), type_(ctx.in(0).dtype), w_shape_(w.shape()), avoid_(ctx.options.avoid_kernels) {
     const cpu::OwnedEpilogue epilogue(ctx.fused, ctx.constant(2));
     epilogue_ = epilogue_desc(epilogue);
     if (ctx.join) {
@@ -43,10 +43,11 @@ class ConvKernel final : public Kernel {
     }
     const auto desc =
         cpu::conv_desc(op, cpu::typical_shape(op, ctx.in(0).shape, w_shape_), w_shape_);
-    const ConvPlan plan = choose(desc, epilogue_, avoid_);
+    const ConvPlan plan = choose(desc, type_, epilogue_, avoid_);
     layout_ = plan.weight_layout();
-    const auto packed =
-        plan.pack(static_cast<const float*>(w.data()), cpu::weight_strides(op.weight_layout, desc));
+    const auto strides = cpu::weight_strides(op.weight_layout, desc);
+    const auto packed = type_ == DType::F32 ? plan.pack(w.span<float>().data(), strides)
+                                            : plan.pack(w.to_f32().data(), strides);
     const std::string what = "weights of node '" + ctx.node.name + "'";
     weights_ = upload(ctx.device, ctx.uploads, packed.data(), packed.size(), what);
     bias_ = upload_row(ctx, epilogue.bias, what);
@@ -61,6 +62,7 @@ class ConvKernel final : public Kernel {
  private:
   class Bound;
   ops::Conv op_;
+  DType type_;
   Shape w_shape_;
   std::vector<std::string> avoid_;
   EpilogueDesc epilogue_;
@@ -92,7 +94,7 @@ class ConvKernel::Bound final : public BoundKernel {
 };
 
 std::unique_ptr<BoundKernel> ConvKernel::bind(const BindContext& ctx) const {
-  ConvPlan plan = choose(cpu::conv_desc(op_, ctx.in[0]->shape, w_shape_), epilogue_, avoid_);
+  ConvPlan plan = choose(cpu::conv_desc(op_, ctx.in[0]->shape, w_shape_), type_, epilogue_, avoid_);
   check(plan.weight_layout() == layout_, ErrorKind::Unsupported,
         "an input of shape {} needs another kernel than the one that its weights were packed for",
         ctx.in[0]->shape.str());
@@ -103,9 +105,11 @@ std::unique_ptr<BoundKernel> ConvKernel::bind(const BindContext& ctx) const {
 
 DeviceTranslation translate_conv(const TranslateContext& ctx) {
   const auto& op = *ctx.node.op->as<ops::Conv>();
-  if (ctx.in(0).dtype != DType::F32) return refuse("the convolution is not in f32");
+  if (std::ranges::find(kProductDTypes, ctx.in(0).dtype) == kProductDTypes.end())
+    return refuse(
+        fmt::format("the convolution is of {}, not of f32, f16 or bf16", name_of(ctx.in(0).dtype)));
   if (op.layout != ops::Layout::ChannelsLast) return refuse("the convolution is not channels-last");
-  if (!cpu::has_conv_kernel(ctx.graph, ctx.node))
+  if (!cpu::has_conv_kernel(ctx.graph, ctx.node, kProductDTypes))
     return refuse("its weights or bias are not constant, or it has no one to three dimensions");
   return {std::make_shared<ConvKernel>(ctx, op, *ctx.constant(1)), -1, {}};
 }

@@ -1,5 +1,7 @@
 // Unary, Binary, Select and Cast on a device.
+#include "gpu/elementwise_ops.hpp"
 #include "gpu/elementwise_plan.hpp"
+#include "gpu/kernels/elementwise_params.hpp"
 #include "gpu/translators.hpp"
 #include "ops/binary.hpp"
 #include "ops/cast.hpp"
@@ -8,7 +10,7 @@
 namespace treadle::gpu {
 namespace {
 
-constexpr std::size_t kMostInputs = 3;
+constexpr std::size_t kMostInputs = tk::kElementwiseInputs;
 constexpr int kMostAxes = 6;
 
 std::string why_no_rank(const Fact& out) {
@@ -71,6 +73,38 @@ DeviceTranslation translate_cast(const TranslateContext& ctx) {
   for (const DType dtype : {ctx.in(0).dtype, ctx.out().dtype})
     if (auto why = why_no_element(dtype); !why.empty()) return refuse(std::move(why));
   return {elementwise("cast", ctx.node.op, [](ElementwisePlan&) {})};
+}
+
+// A float's link is one step of the kernel.
+cpu::ChainLimits chain_limits() {
+  return {tk::kElementwiseInputs, tk::kElementwiseSteps,
+          [](const Operator& op, DType dtype, bool operand_first) {
+            if (const auto* binary = op.as<ops::Binary>())
+              return why_no_binary(binary->fn, dtype).empty() &&
+                     binary_code(binary->fn, operand_first) >= 0;
+            return why_no_unary(*op.as<ops::Unary>(), dtype).empty();
+          }};
+}
+
+DeviceTranslation translate_chain(const TranslateContext& ctx) {
+  if (auto why = why_no_rank(ctx.out()); !why.empty()) return refuse(std::move(why));
+  struct Step {
+    OperatorPtr op;
+    int operand;
+    bool operand_first;
+  };
+  std::vector<Step> steps;
+  for (const cpu::Chain::Link& link : ctx.chain->links) {
+    steps.push_back({ctx.graph.node(link.node).op, link.operand, link.operand_first});
+  }
+  return {elementwise("chain", nullptr, [steps](ElementwisePlan& plan) {
+    for (const Step& s : steps) {
+      if (const auto* binary = s.op->as<ops::Binary>())
+        plan.binary(binary->fn, s.operand, s.operand_first);
+      else
+        plan.unary(*s.op->as<ops::Unary>());
+    }
+  })};
 }
 
 }  // namespace treadle::gpu

@@ -9,4 +9,9 @@ namespace treadle::gpu {
 #include "gpu/translators.inc"
 #undef TREADLE_GPU
 
+// What translate_chain takes.
+cpu::ChainLimits chain_limits();
+// Of the context's chain.
+DeviceTranslation translate_chain(const TranslateContext& ctx);
+
 }  // namespace treadle::gpu

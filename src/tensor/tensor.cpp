@@ -156,6 +156,20 @@ std::vector<double> Tensor::to_f64() const {
   return out;
 }
 
+std::vector<float> Tensor::to_f32() const {
+  std::vector<float> out;
+  out.reserve(static_cast<std::size_t>(elements()));
+  if (dtype_ == DType::F16) {
+    for (const Half v : span<Half>()) out.push_back(static_cast<float>(v));
+  } else if (dtype_ == DType::BF16) {
+    for (const BFloat16 v : span<BFloat16>()) out.push_back(static_cast<float>(v));
+  } else {
+    const auto values = span<float>();
+    out.assign(values.begin(), values.end());
+  }
+  return out;
+}
+
 bool Tensor::identical(const Tensor& o) const {
   if (dtype_ != o.dtype_ || !(shape_ == o.shape_)) return false;
   if (dtype_ == DType::String) {

@@ -111,6 +111,8 @@ class Tensor {
   // in kind (a float is no integer).
   std::vector<std::int64_t> to_i64() const;
   std::vector<double> to_f64() const;
+  // F32, F16 and BF16, exactly; Type error for other dtypes.
+  std::vector<float> to_f32() const;
   // True when dtype, shape and every byte (string) are equal.
   bool identical(const Tensor& other) const;
 

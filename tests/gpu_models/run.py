@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Whole vision models on the simulated device: every convolution, pool and resize on it, one
-device-to-host sync a run, the answers of the CPU. Models come from tests/models and, where it is there,
+device-to-host sync a run, the answers of the CPU; converted to f16, as near to the f32 answers as ONNX
+Runtime's f16. Models come from tests/models and, where it is there,
 $TREADLE_MODELS (default: ../shared/models); the others are skipped and counted.
 
 Usage: run.py --treadle PROGRAM
@@ -26,6 +27,13 @@ MODELS = [
     ("u2netp_synthetic", "1,3,64,64", {"Conv": 119, "Pool": 33, "Resize": 30}, 1e-5),
     ("light_squeezenet", None, {"Conv": 26, "Pool": 3}, 1e-5),
     ("yunet_n_dynamic", "1,3,96,128", {"Conv": 40, "Pool": 3}, 1e-5),
+]
+
+
+# Converted to f16: name, shape of the input, operators all of whose nodes must be on the device.
+HALF = [
+    ("ppocr_v2_cls", "1,3,48,192", ("Conv", "Pool", "Reduce", "Softmax")),
+    ("yunet_n_dynamic", "1,3,96,128", ("Conv", "Pool", "Resize")),
 ]
 
 
@@ -81,25 +89,63 @@ def check(program, file, shape, least, tolerance, scratch):
         expect(to_host < copies <= to_host + pools, f"pools on the CPU: {copies} copies to the host, with {pools} pools")
 
 
+def check_half(program, file, shape, ops, scratch):
+    import numpy  # pylint: disable=import-outside-toplevel
+    import onnx  # pylint: disable=import-outside-toplevel
+    import onnxruntime  # pylint: disable=import-outside-toplevel
+    from onnxruntime.transformers.float16 import convert_float_to_float16  # pylint: disable=import-outside-toplevel
+
+    x = numpy.random.default_rng(7).standard_normal([int(d) for d in shape.split(",")]).astype(numpy.float16)
+    model = onnx.load(file)
+    constant = {i.name for i in model.graph.initializer}
+    name = next(i.name for i in model.graph.input if i.name not in constant)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+
+    def answers(of, value):
+        session = onnxruntime.InferenceSession(of.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return {o.name: y.astype(numpy.float64) for o, y in zip(session.get_outputs(), session.run(None, {name: value}))}
+
+    exact = answers(model, x.astype(numpy.float32))
+    half = convert_float_to_float16(model, keep_io_types=False)
+    peer = answers(half, x)
+    folder = pathlib.Path(scratch)
+    onnx.save(half, folder / "half.onnx")
+    numpy.save(folder / "x.npy", x)
+    ran = json.loads(call(program, "run", folder / "half.onnx", "--input", f"{name}={folder / 'x.npy'}", "--target", "sim",
+                          "--explain", "--json", "--output", folder / "half.npz"))
+    for step in ran["explain"]:
+        if step["op"].split()[0] in ops:
+            expect(step["device"] == "sim", f"{step['node']} ({step['op']}) is not on the device: {step['why_not']}")
+    expect(ran["syncs"] == 1, f"{ran['syncs']} syncs a run, expected 1")
+    ours = numpy.load(folder / "half.npz")
+    for output, want in exact.items():
+        scale = abs(want).max()
+        distance = abs(ours[output].astype(numpy.float64) - want).max() / scale
+        allowed = 2 * abs(peer[output] - want).max() / scale + 1e-3
+        expect(distance <= allowed, f"{output}: {distance:.2g} of the largest value away from f32, allowed {allowed:.2g}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--treadle", required=True)
     program = parser.parse_args().treadle
     found, wrong, skipped = folders(), [], []
+    cases = [(name, name, check, what) for name, *what in MODELS] + [(name, f"{name} in f16", check_half, what) for name, *what in HALF]
     with tempfile.TemporaryDirectory() as scratch:
-        for name, shape, least, tolerance in MODELS:
+        for name, label, run, what in cases:
             if name not in found:
-                skipped.append(name)
+                skipped.append(label)
                 continue
             try:
-                check(program, report.unpacked(found[name], scratch), shape, least, tolerance, scratch)
-                print(f"{name}: on the device", flush=True)
+                run(program, report.unpacked(found[name], scratch), *what, scratch)
+                print(f"{label}: on the device", flush=True)
             except Failure as failure:
-                print(f"{name}: {failure}", flush=True)
-                wrong.append(name)
-    print(f"models on the device: {len(MODELS) - len(skipped)} ran, {len(wrong)} wrong, {len(skipped)} skipped"
+                print(f"{label}: {failure}", flush=True)
+                wrong.append(label)
+    print(f"models on the device: {len(cases) - len(skipped)} ran, {len(wrong)} wrong, {len(skipped)} skipped"
           + (f" ({', '.join(skipped)})" if skipped else ""))
-    return 1 if wrong or len(skipped) == len(MODELS) else 0
+    return 1 if wrong or len(skipped) == len(cases) else 0
 
 
 if __name__ == "__main__":

@@ -76,6 +76,11 @@ void DeviceContext::load_kernels() {
     if (result != kSuccess) fail_with(result, fmt::format("looking up the kernel {}", kernel));
     functions_.push_back(function);
   }
+  // All kernels are compiled for the same architectures.
+  int ptx_version = 0;
+  check(driver_.function_attribute(&ptx_version, kFunctionPtxVersion, functions_.front()),
+        "asking what its kernels were compiled for");
+  kernels_wait_ = ptx_version >= 90;
 }
 
 Module DeviceContext::load_module(const void* fatbin) const {

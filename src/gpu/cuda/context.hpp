@@ -35,6 +35,9 @@ class DeviceContext {
   const std::string& name() const { return device_.name; }
   Context handle() const { return handle_; }
   Function function(KernelId id) const { return functions_[static_cast<std::size_t>(id)]; }
+  // Whether the kernels, as loaded for this device, wait for the one before them themselves
+  // (tk_wait_for_previous), so that a launch need not.
+  bool kernels_wait() const { return kernels_wait_; }
 
   // Throws Error (kind Device): "CUDA device 0 (NVIDIA H200 …): <action>: CUDA_ERROR_…".
   void check(Result result, std::string_view action) const {
@@ -65,6 +68,7 @@ class DeviceContext {
   Context handle_ = nullptr;
   std::vector<Module> modules_;  // one for each family of kernels
   std::vector<Function> functions_;
+  bool kernels_wait_ = false;
   std::atomic<std::size_t> bytes_in_use_ = 0, peak_bytes_ = 0;
 };
 

@@ -19,7 +19,7 @@ std::string find_functions(void* library, const char* name, Driver& driver) {
   driver.member = reinterpret_cast<decltype(driver.member)>(dlsym(library, #symbol)); \
   if (!driver.member) {                                                               \
     return fmt::format(                                                               \
-        "the CUDA driver library {} has no {}: it is older than CUDA 11.4 or "        \
+        "the CUDA driver library {} has no {}: it is older than CUDA 11.8 or "        \
         "not a driver",                                                               \
         name, #symbol);                                                               \
   }

@@ -140,9 +140,12 @@ void StreamQueue::launch(const Launch& launch) {
   // The driver copies the parameters and does not write to them.
   arguments[count] = const_cast<void*>(launch.params);
   const auto& [g, t] = std::pair(launch.groups, launch.threads);
+  const LaunchAttribute overlap{kProgrammaticStreamSerialization, 0, {1}};
+  const LaunchConfig config{g.x, g.y, g.z,     t.x,      t.y,
+                            t.z, 0,   stream_, &overlap, context_->kernels_wait() ? 1u : 0u};
   const ContextScope scope(*context_);
-  const Result result = driver_.launch(context_->function(launch.kernel), g.x, g.y, g.z, t.x, t.y,
-                                       t.z, 0, stream_, arguments.data(), nullptr);
+  const Result result =
+      driver_.launch(&config, context_->function(launch.kernel), arguments.data(), nullptr);
   if (result != kSuccess) [[unlikely]] {
     context_->fail_with(
         result, fmt::format("launching {} for {}", kernel_info(launch.kernel).name, launch.label));

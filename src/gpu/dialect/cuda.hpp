@@ -22,6 +22,7 @@
       name(TK_EACH(TK_DECLARE, __VA_ARGS__) const __grid_constant__ tk::Params p) {            \
     static_assert(sizeof(tk::Shared) <= 32768, "Metal has 32 KiB");                            \
     __shared__ tk::Shared s;                                                                   \
+    tk::tk_wait_for_previous();                                                                \
     const unsigned flat = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); \
     const tk::tk_ctx c = {threadIdx,                                                           \
                           blockIdx,                                                            \
@@ -33,6 +34,17 @@
   }
 
 namespace tk {
+
+// The queue may launch a kernel while the one before it still runs (programmatic dependent launch,
+// CUDA C++ Programming Guide): the way to a running kernel then costs no time of its own. The first
+// thing a kernel does is to wait until all work of the one before has ended and is visible; then it
+// lets the next one come. So a kernel that has ended has all kernels before it behind it.
+TK_FN void tk_wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
 
 struct tk_ctx {
   uint3 tid, bid, bdim, gdim;

@@ -1,0 +1,44 @@
+// Sequences of elementwise operators that a device computes in one launch.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cpu/fuse.hpp"
+#include "graph/graph.hpp"
+
+namespace treadle::cpu {
+
+// Unary and Binary nodes, each read by the next one only, all results of one float dtype. The first
+// starts from its input 0; every following one works on the result before it. Results but the
+// first's input keep one shape; the other operands broadcast to it.
+struct Chain {
+  struct Link {
+    NodeId node = 0;
+    int operand = -1;            // Binary: number of the other operand among `inputs`
+    bool operand_first = false;  // f(operand, result before)
+  };
+  std::vector<Link> links;
+  std::vector<ValueId> inputs;  // distinct; 0 is what the first link starts from
+  std::string text;             // "+mul +relu": what follows the first link
+};
+
+struct Chains {
+  std::unordered_map<NodeId, Chain> by_tail;
+  std::vector<bool> members;  // by node id; tails included
+};
+
+// What one launch can take.
+struct ChainLimits {
+  std::size_t inputs = 0, links = 0;
+  // Whether it computes a Unary, or a Binary as f(result before, operand) or the other way round.
+  std::function<bool(const Operator& op, DType dtype, bool operand_first)> takes;
+};
+
+// The longest ones of at least two nodes, none of which is part of `fusions`.
+Chains find_chains(const Graph& graph, const std::vector<NodeId>& order, const Fusions& fusions,
+                   const ChainLimits& limits);
+
+}  // namespace treadle::cpu
