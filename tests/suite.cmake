@@ -32,9 +32,13 @@ if(TARGET treadle_command)
   set_tests_properties(models PROPERTIES TIMEOUT 1500)
 endif()
 
-# Whole vision models on the simulated device.
+# Whole vision models on the simulated device; those in f16 where the test environment is there.
 if(TARGET treadle_command AND NOT TREADLE_SANITIZE)
-  add_test(NAME gpu_models COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/gpu_models/run.py
+  set(models_python ${Python3_EXECUTABLE})
+  if(EXISTS ${TREADLE_PYTHON})
+    set(models_python ${TREADLE_PYTHON})
+  endif()
+  add_test(NAME gpu_models COMMAND ${models_python} ${CMAKE_CURRENT_SOURCE_DIR}/gpu_models/run.py
     --treadle $<TARGET_FILE:treadle_command>)
   set_tests_properties(gpu_models PROPERTIES TIMEOUT 1500 LABELS full)
 endif()
