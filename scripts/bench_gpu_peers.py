@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """treadle beside PyTorch eager on an NVIDIA GPU, end to end: input and output in host memory, batch 1,
 strict f32. Each model is made by PyTorch with seeded weights, exported to ONNX, and run by both in
-alternate rounds; outputs are compared. Needs torch, torchvision and onnx, which the product does not.
+alternate rounds; both outputs are compared with the model's in f64 on the CPU. Needs torch, torchvision and onnx, which the product does not.
 
   scripts/bench_gpu_peers.py [--rounds 3] [--runs 200] [MODEL …]
 
 PyTorch: channels-last, TF32 off, cuDNN benchmark on, batch norms as trained. Prints a Markdown table."""
 import argparse
+import copy
 import json
 import pathlib
 import statistics
@@ -137,10 +138,23 @@ def treadle_outputs(path, x, folder):
     return np.load(folder / "y.npz")
 
 
+def exact_outputs(model, x):
+    with torch.inference_mode():
+        y = copy.deepcopy(model).double()(x.double())
+    return y if isinstance(y, tuple) else (y,)
+
+
+def distance(outputs, exact):
+    """The largest difference, of the largest value of its output."""
+    return max(float(np.abs(y.astype(np.float64) - e).max() / np.abs(e).max()) for y, e in zip(outputs, exact))
+
+
 def row(name, rounds, runs, folder):
     model, x = made(name)
     path = folder / f"{name}.onnx"
-    torch.onnx.export(model, x, str(path), opset_version=17, dynamo=False, input_names=["x"])
+    exact = [e.numpy() for e in exact_outputs(model, x)]
+    names = [f"y{k}" for k in range(len(exact))]
+    torch.onnx.export(model, x, str(path), opset_version=17, dynamo=False, input_names=["x"], output_names=names)
     model = model.cuda().to(memory_format=torch.channels_last)
     eager, ours, medians = [], [], []
     for _ in range(rounds):
@@ -150,10 +164,9 @@ def row(name, rounds, runs, folder):
         ours.append(result["min"])
         medians.append(result["median"])
     got = treadle_outputs(path, x, folder)
-    difference = max(float(np.abs(got[k] - w.numpy()).max() / np.abs(w.numpy()).max()) for k, w in zip(got.files, want))
     print(f"| {name} {x.shape[2]}² | {min(ours):.3f} / {statistics.median(medians):.3f} "
           f"| {min(eager):.3f} / {statistics.median(eager):.3f} | {statistics.median(eager) / statistics.median(medians):.1f} "
-          f"| {difference:.1e} |", flush=True)
+          f"| {distance([got[n] for n in names], exact):.1e} | {distance([w.numpy() for w in want], exact):.1e} |", flush=True)
 
 
 def main():
@@ -165,8 +178,8 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}\n")
-    print("| model | treadle ms, min / median | PyTorch eager ms, min / median | ratio of medians | largest relative difference |")
-    print("|---|---|---|---|---|")
+    print("| model | treadle ms, min / median | PyTorch eager ms, min / median | ratio of medians | treadle to f64 | PyTorch to f64 |")
+    print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for name in arguments.models:
             row(name, arguments.rounds, arguments.runs, pathlib.Path(folder))
