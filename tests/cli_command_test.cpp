@@ -1,5 +1,6 @@
 // The command as a whole: exit codes, messages, JSON.
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/json.hpp"
 #include "cli_util.hpp"

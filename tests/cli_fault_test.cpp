@@ -1,5 +1,6 @@
 // Broken files, odd names and odd sizes, through the command: exit codes and messages.
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
 
