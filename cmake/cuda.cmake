@@ -28,10 +28,10 @@ set(gencode "")
 foreach(architecture IN LISTS TREADLE_CUDA_ARCHITECTURES)
   # The kernels use nothing that only one architecture has, so machine code for sm_90a is made from
   # the text for compute_90, which is compiled once for both.
-  if(NOT architecture MATCHES "^(sm|compute)_([0-9]+)[af]?$")
+  if(NOT architecture MATCHES "^(sm_([0-9]+)[af]?|compute_([0-9]+[af]?))$")
     message(FATAL_ERROR "TREADLE_CUDA_ARCHITECTURES: '${architecture}' is neither sm_XY nor compute_XY")
   endif()
-  list(APPEND gencode -gencode=arch=compute_${CMAKE_MATCH_2},code=${architecture})
+  list(APPEND gencode -gencode=arch=compute_${CMAKE_MATCH_2}${CMAKE_MATCH_3},code=${architecture})
 endforeach()
 
 set(fatbin_folder ${PROJECT_BINARY_DIR}/generated/gpu)

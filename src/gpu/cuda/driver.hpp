@@ -36,12 +36,12 @@ inline constexpr int kFunctionPtxVersion = 5;               // of cuFuncGetAttri
 inline constexpr int kProgrammaticStreamSerialization = 6;  // of LaunchAttribute
 
 // CUlaunchAttribute: an identifier and a union of 64 bytes, of which the first int is used here.
-struct LaunchAttribute {
+struct alignas(8) LaunchAttribute {
   int id = 0;
   int padding = 0;
   int value[16] = {};
 };
-static_assert(sizeof(LaunchAttribute) == 72);
+static_assert(sizeof(LaunchAttribute) == 72 && alignof(LaunchAttribute) == 8);
 
 // CUlaunchConfig.
 struct LaunchConfig {
@@ -52,7 +52,8 @@ struct LaunchConfig {
   const LaunchAttribute* attributes = nullptr;
   unsigned attribute_count = 0;
 };
-static_assert(sizeof(void*) != 8 || sizeof(LaunchConfig) == 56);
+static_assert(sizeof(void*) != 8 ||
+              (sizeof(LaunchConfig) == 56 && offsetof(LaunchConfig, stream) == 32));
 
 // TREADLE_CUDA_API(member, exported name, parameters): each returns a Result.
 #define TREADLE_CUDA_FUNCTIONS                                                                  \
