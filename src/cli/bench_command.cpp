@@ -12,6 +12,7 @@
 #include "cli/json.hpp"
 #include "cli/model_args.hpp"
 #include "cli/process.hpp"
+#include "cli/report_command.hpp"
 #include "cli/terminal.hpp"
 #include "formats/options.hpp"
 
@@ -184,7 +185,17 @@ Command add_bench(CLI::App& root) {
       "Inputs that are not given are random numbers.\nExamples:\n"
       "  treadle bench model.onnx\n"
       "  treadle bench model.onnx --threads 2 --shape x=1,3,480,640 --json");
-  return {app, [args] { return run(*args); }};
+  const std::vector<Command> below = {report::add_report(*app)};
+  // `bench report` needs no model.
+  CLI::Option* model = app->get_option("MODEL")->required(false);
+  app->callback([app, model] {
+    if (app->get_subcommands().empty() && model->empty()) throw CLI::RequiredError("MODEL");
+  });
+  return {app, [args, app, below] {
+            for (const Command& c : below)
+              if (app->got_subcommand(c.app)) return c.run();
+            return run(*args);
+          }};
 }
 
 }  // namespace treadle::cli
