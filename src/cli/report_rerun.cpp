@@ -86,7 +86,7 @@ std::string entries_of(const Report& report, const Records& base) {
     // A zero byte would end the variable, a line break the name.
     check(n.find_first_of(std::string_view("\0\n", 2)) == std::string::npos, ErrorKind::Parse,
           "--rerun: expected an entry name of one line, got '{}'", n);
-    out += n + "\n";
+    out += (out.empty() ? "" : "\n") + n;
   }
   return out;
 }
@@ -105,9 +105,9 @@ void rerun(Report& report, const Records& base, const std::string& command) {
   const int code = run_shell(
       command, Environment({"TREADLE_RERUN_ENTRIES=" + entries_of(report, base),
                             "TREADLE_RERUN_BASE=" + base_file, "TREADLE_RERUN_NEW=" + new_file}));
-  check(code == 0, ErrorKind::Io, "--rerun: expected the command to exit with 0, got {}: {}", code,
-        command);
-  check(fs::exists(new_file), ErrorKind::Io,
+  check(code == 0, ErrorKind::Parse, "--rerun: expected the command to exit with 0, got {}: {}",
+        code, command);
+  check(fs::exists(new_file), ErrorKind::Parse,
         "--rerun: expected records in the file that TREADLE_RERUN_NEW names, got none: {}",
         command);
   const Samples new_samples = samples_of(read_records({new_file}));
