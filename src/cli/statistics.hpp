@@ -22,7 +22,8 @@ inline constexpr std::size_t kFewestForScatter = 5;
 // How far a value of the series lies from the value before it, as a standard deviation; nullopt for
 // fewer than kFewestForScatter values. A drift does not count (it is the median step, and taken
 // off), a lasting step or an outlier counts as one or two of the many steps, and values that jump
-// between two levels count in full.
+// between two levels count in full. After the scale from adjacent values of Gelper, Schettlinger,
+// Croux and Gather (2009); docs/benchmarking.md says why differences and why these quantiles.
 std::optional<double> scatter_of_steps(std::span<const double> series);
 
 // Standard deviation about the medians of two samples, over both; nullopt for fewer than two values
