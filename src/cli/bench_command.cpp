@@ -184,7 +184,8 @@ Command add_bench(CLI::App& root) {
   app->footer(
       "Inputs that are not given are random numbers.\nExamples:\n"
       "  treadle bench model.onnx\n"
-      "  treadle bench model.onnx --threads 2 --shape x=1,3,480,640 --json");
+      "  treadle bench model.onnx --threads 2 --shape x=1,3,480,640 --json\n"
+      "  treadle bench report main.jsonl change.jsonl --history bench/history");
   const std::vector<Command> below = {report::add_report(*app)};
   // `bench report` needs no model.
   CLI::Option* model = app->get_option("MODEL")->required(false);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kWidth = 320, kHeight = 132;
 constexpr double kLeft = 8, kRight = 312, kTop = 20, kBottom = 112;
-constexpr std::size_t kMostPoints = 120;
+constexpr std::size_t kMostPoints = 60;
 
 struct Point {
   double x = 0, y = 0, value = 0;
