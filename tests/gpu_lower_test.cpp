@@ -6,9 +6,11 @@
 #include "gpu/lower.hpp"
 #include "gpu_util.hpp"
 #include "ops/binary.hpp"
+#include "ops/contract.hpp"
 #include "ops/conv.hpp"
 #include "ops/move.hpp"
 #include "ops/pool.hpp"
+#include "ops/reduce.hpp"
 #include "ops/unary.hpp"
 #include "plan/session.hpp"
 
@@ -164,20 +166,19 @@ TEST(GpuLower, ChainsOfElementwiseOperatorsAreOneLaunch) {
   }
 }
 
-TEST(GpuLower, ChainsThatTheDeviceRefusesAreTakenApart) {
+TEST(GpuLower, ChainsEndAtOperatorsKeptOnTheCpu) {
   LowerOptions options;
   options.keep_on_cpu = {"Unary"};
   Session session(gpu::lower(elementwise_chain(DType::F32), options, device())),
       cpu(cpu::lower(elementwise_chain(DType::F32), {}));
   EXPECT_EQ(kernels_of(session.program()),
-            (std::vector<std::string>{"Unary", "Binary", "Binary", "Binary", "Unary", "Binary",
-                                      "Unary"}));
+            (std::vector<std::string>{"Unary", "Binary +sub +add", "Unary", "Binary", "Unary"}));
   for (const std::int64_t n : {3, 3, 1, 65})
     expect_same_as_cpu(session, cpu, chain_input(n, DType::F32), 1e-6);
 }
 
-// More operands and links than one launch takes.
-TEST(GpuLower, LongChainsAreSeveralLaunches) {
+// More operands than one launch takes.
+TEST(GpuLower, ChainsEndAtTheMostOperands) {
   Graph g;
   const ValueId x = g.add_source("x", Fact::tensor(DType::F32, {g.named_symbol("N"), Dim(6)}));
   ValueId v = x;
@@ -196,6 +197,149 @@ TEST(GpuLower, LongChainsAreSeveralLaunches) {
     expect_same_as_cpu(
         session, cpu,
         {Value(test::random_tensor(DType::F32, {n, 6}, static_cast<std::uint32_t>(n)))}, 1e-6);
+}
+
+// As many links as one launch takes: 30 are three of 12, 12 and 6.
+TEST(GpuLower, ChainsEndAtTheMostLinks) {
+  Graph g;
+  ValueId v = g.add_source("x", Fact::tensor(DType::F32, {g.named_symbol("N"), Dim(6)}));
+  for (int i = 0; i < 30; ++i)
+    v = g.add1("u" + std::to_string(i),
+               make_op<ops::Unary>(i % 2 == 0 ? ops::UnaryFn::Sin : ops::UnaryFn::Abs), {v});
+  g.set_outputs({v}, {"y"});
+  Graph copy = g;
+  Session session(gpu::lower(std::move(copy), {}, device())), cpu(cpu::lower(g, {}));
+  EXPECT_EQ(kernels_of(session.program()).size(), 3u);
+  for (const std::int64_t n : {3, 3, 1, 65})
+    expect_same_as_cpu(
+        session, cpu,
+        {Value(test::random_tensor(DType::F32, {n, 6}, static_cast<std::uint32_t>(n)))}, 1e-6);
+}
+
+// Two links of 5 and 3 axes that do not merge; of their chain, 7 do not.
+TEST(GpuLower, ChainsOfTooManyAxesAreTakenApart) {
+  Graph g;
+  const auto source = [&](const char* name, const Shape& shape) {
+    return g.add_source(name, Fact::tensor(DType::F32, to_sym(shape)));
+  };
+  const Shape x{2, 2, 2, 2, 2, 2, 2}, y{2, 1, 2, 1, 2, 2, 2}, z{2, 2, 2, 2, 2, 1, 2};
+  const ValueId sum =
+      g.add1("add", make_op<ops::Binary>(ops::BinaryFn::Add), {source("x", x), source("y", y)});
+  g.set_outputs({g.add1("mul", make_op<ops::Binary>(ops::BinaryFn::Mul), {sum, source("z", z)})},
+                {"out"});
+  Graph copy = g;
+  Session session(gpu::lower(std::move(copy), {}, device())), cpu(cpu::lower(g, {}));
+  EXPECT_EQ(kernels_of(session.program()), (std::vector<std::string>{"Binary", "Binary"}));
+  expect_same_as_cpu(
+      session, cpu,
+      {Value(test::random_tensor(DType::F32, x, 1)), Value(test::random_tensor(DType::F32, y, 2)),
+       Value(test::random_tensor(DType::F32, z, 3))},
+      1e-6);
+}
+
+// Two branches meet; one value is an output as well; the CPU makes an operand after the chain
+// began.
+TEST(GpuLower, ChainsAroundWhatOthersRead) {
+  Graph g;
+  const auto unary = [&](const std::string& name, ops::UnaryFn fn, ValueId a) {
+    return g.add1(name, make_op<ops::Unary>(fn), {a});
+  };
+  const auto binary = [&](const std::string& name, ops::BinaryFn fn, ValueId a, ValueId b) {
+    return g.add1(name, make_op<ops::Binary>(fn), {a, b});
+  };
+  const ValueId x = g.add_source("x", Fact::tensor(DType::F32, {g.named_symbol("N"), Dim(6)}));
+  const ValueId left = unary("abs", ops::UnaryFn::Abs, unary("sin", ops::UnaryFn::Sin, x));
+  const ValueId pooled =
+      g.add1("mean", make_op<ops::Reduce>(ops::ReduceFn::Mean, std::vector<std::int64_t>{1}), {x});
+  const ValueId right =
+      unary("cos", ops::UnaryFn::Cos, binary("sub", ops::BinaryFn::Sub, pooled, x));
+  const ValueId seen = unary("exp", ops::UnaryFn::Exp, right);
+  const ValueId meet =
+      unary("neg", ops::UnaryFn::Neg, binary("add", ops::BinaryFn::Add, left, seen));
+  g.set_outputs({binary("square", ops::BinaryFn::Mul, meet, meet), seen}, {"y", "seen"});
+  LowerOptions options;
+  options.keep_on_cpu = {"Reduce"};
+  Graph copy = g;
+  Session session(gpu::lower(std::move(copy), options, device())), cpu(cpu::lower(g, {}));
+  for (const std::int64_t n : {3, 3, 3, 1, 65, 3})
+    expect_same_as_cpu(
+        session, cpu,
+        {Value(test::random_tensor(DType::F32, {n, 6}, static_cast<std::uint32_t>(n)))}, 1e-5);
+}
+
+// Three axes of products that do not merge, a bias, a residual, an activation; and bf16, which the
+// device does not multiply.
+TEST(GpuLower, ContractionsOfEveryFloat) {
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    for (const bool swapped : {false, true}) {
+      Graph g;
+      const ValueId a = g.add_source("a", Fact::tensor(dtype, {2, 3, 2, 5, 7}));
+      const ValueId b = g.add_source("b", Fact::tensor(dtype, {2, 2, 7, 9}));
+      const ValueId r = g.add_source("r", Fact::tensor(dtype, {2, 3, 2, 5, 9}));
+      const std::string one = "abcmk", other = "ackn";
+      ValueId v = g.add1("product",
+                         make_op<ops::Contract>(swapped ? std::vector<std::string>{other, one}
+                                                        : std::vector<std::string>{one, other},
+                                                "abcmn"),
+                         swapped ? std::vector<ValueId>{b, a} : std::vector<ValueId>{a, b});
+      const ValueId bias = g.add_constant("bias", test::random_tensor(dtype, {1, 1, 1, 1, 9}, 5));
+      v = g.add1("bias/add", make_op<ops::Binary>(ops::BinaryFn::Add), {v, bias});
+      v = relu(g, "relu", v);
+      v = g.add1("residual", make_op<ops::Binary>(ops::BinaryFn::Add), {v, r});
+      g.set_outputs({v}, {"y"});
+      Graph copy = g;
+      Session session(gpu::lower(std::move(copy), {}, device())), cpu(cpu::lower(g, {}));
+      const auto kernels = kernels_of(session.program());
+      if (dtype == DType::BF16)
+        EXPECT_EQ(kernels, (std::vector<std::string>{"Contract", "Binary +relu +add"}));
+      else
+        EXPECT_EQ(kernels, (std::vector<std::string>{"Contract +add +relu +add"}));
+      expect_same_as_cpu(session, cpu,
+                         {Value(test::random_tensor(dtype, {2, 3, 2, 5, 7}, 1)),
+                          Value(test::random_tensor(dtype, {2, 2, 7, 9}, 2)),
+                          Value(test::random_tensor(dtype, {2, 3, 2, 5, 9}, 3))},
+                         dtype == DType::F32   ? 1e-5
+                         : dtype == DType::F16 ? 4e-3
+                                               : 4e-2);
+    }
+  }
+}
+
+// A bias beside the convolution's own, PRelu's slopes and a residual in 16 bits, joined at a column
+// that no vector fits.
+TEST(GpuLower, ConvolutionsInHalfPrecisionWithEverything) {
+  Graph g;
+  const ValueId x = g.add_source("x", Fact::tensor(DType::F16, {2, 7, 9, 8}));
+  const auto row = [&](const std::string& name, std::int64_t channels, std::uint32_t seed) {
+    return g.add_constant(name, test::random_tensor(DType::F16, {1, 1, 1, channels}, seed));
+  };
+  ValueId left = conv(g, "conv1", x, 8, 3, 3, 1);
+  left = g.add1("bias", make_op<ops::Binary>(ops::BinaryFn::Add), {left, row("b", 3, 1)});
+  left = g.add1("prelu", make_op<ops::Binary>(ops::BinaryFn::PRelu), {left, row("slope", 3, 2)});
+  ValueId right = conv(g, "conv2", x, 8, 8, 1, 1);
+  right = relu(g, "relu2", g.add1("sum", make_op<ops::Binary>(ops::BinaryFn::Add), {right, x}));
+  g.set_outputs({g.add1("concat", make_op<ops::Concat>(3), {left, right})}, {"y"});
+  for (const bool conv_on_cpu : {false, true}) {
+    LowerOptions options;
+    if (conv_on_cpu) options.keep_on_cpu = {"Conv"};
+    Graph copy = g, again = g;
+    Session session(gpu::lower(std::move(copy), options, device())),
+        cpu(cpu::lower(std::move(again), {}));
+    if (!conv_on_cpu) {
+      for (const Step& s : session.program().steps)
+        EXPECT_TRUE(s.queued || s.op_name == "Copy") << s.name << ": " << s.why_on_cpu;
+    }
+    for (int i = 0; i < 3; ++i)
+      expect_same_as_cpu(session, cpu, {Value(test::random_tensor(DType::F16, {2, 7, 9, 8}, 4))},
+                         4e-3);
+  }
+}
+
+TEST(GpuLower, ExactModelsRoundEachResultInHalfPrecision) {
+  LowerOptions options;
+  options.exact = true;
+  const auto program = gpu::lower(elementwise_chain(DType::F16), options, device());
+  EXPECT_EQ(kernels_of(*program).size(), 7u);
 }
 
 // A convolution without bias whose sum takes a value of the device, and one of the caller.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/binary.hpp"
+#include "ops/function_name.hpp"
 #include "ops/unary.hpp"
 
 namespace treadle::cpu {
@@ -24,11 +25,6 @@ int number_of(std::vector<ValueId>& inputs, ValueId v) {
   return static_cast<int>(at);
 }
 
-std::string_view name_of_link(const Node& n) {
-  const auto* binary = n.op->as<ops::Binary>();
-  return binary ? ops::name_of(binary->fn) : ops::name_of(n.op->as<ops::Unary>()->fn);
-}
-
 class Finder {
  public:
   Finder(const Graph& graph, const Fusions& fusions, const ChainLimits& limits)
@@ -44,7 +40,7 @@ class Finder {
     add(chain, head, 0);
     for (const Node* next = follower(chain); next; next = follower(chain)) {
       const ValueId through{chain.links.back().node, 0};
-      chain.text += " +" + std::string(name_of_link(*next));
+      chain.text += " +" + std::string(ops::function_name(*next->op));
       add(chain, *next, side_of(*next, through));
     }
     if (chain.links.size() < 2) return;
@@ -77,18 +73,15 @@ class Finder {
   // The node that may go on after the last one, or null.
   const Node* follower(const Chain& chain) const {
     const ValueId through{chain.links.back().node, 0};
-    if (chain.links.size() == limits_.links || graph_.use_count(through) != 1 ||
-        graph_.uses(through).size() != 1)
+    if (chain.links.size() == limits_.links) return nullptr;
+    const Node* const next = only_user(graph_, through);
+    if (!next || !takes(*next, side_of(*next, through)) ||
+        !(next->outputs[0].fact.shape == graph_.fact(through).shape))
       return nullptr;
-    const Node& next = graph_.node(graph_.uses(through)[0].node);
-    if (!takes(next, side_of(next, through))) return nullptr;
-    if (!(next.outputs[0].fact.shape == graph_.fact(through).shape) ||
-        next.outputs[0].fact.dtype != graph_.fact(through).dtype)
-      return nullptr;
-    if (!next.op->as<ops::Binary>()) return &next;
-    const ValueId other = next.inputs[1 - side_of(next, through)];
+    if (!next->op->as<ops::Binary>()) return next;
+    const ValueId other = next->inputs[1 - side_of(*next, through)];
     const bool is_new = std::ranges::find(chain.inputs, other) == chain.inputs.end();
-    return other == through || (is_new && chain.inputs.size() == limits_.inputs) ? nullptr : &next;
+    return is_new && chain.inputs.size() == limits_.inputs ? nullptr : next;
   }
 
   const Graph& graph_;

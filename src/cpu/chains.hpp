@@ -11,9 +11,9 @@
 
 namespace treadle::cpu {
 
-// Unary and Binary nodes, each read by the next one only, all results of one float dtype. The first
-// starts from its input 0; every following one works on the result before it. Results but the
-// first's input keep one shape; the other operands broadcast to it.
+// Unary and Binary nodes, each read by the next one only, all results of one float dtype and one
+// shape. The first starts from its input 0; every following one works on the result before it. The
+// operands broadcast to the shape of the results.
 struct Chain {
   struct Link {
     NodeId node = 0;
@@ -22,7 +22,7 @@ struct Chain {
   };
   std::vector<Link> links;
   std::vector<ValueId> inputs;  // distinct; 0 is what the first link starts from
-  std::string text;             // "+mul +relu": what follows the first link
+  std::string text;             // " +mul +relu": what follows the first link
 };
 
 struct Chains {
@@ -37,7 +37,8 @@ struct ChainLimits {
   std::function<bool(const Operator& op, DType dtype, bool operand_first)> takes;
 };
 
-// The longest ones of at least two nodes, none of which is part of `fusions`.
+// Of at least two nodes, none of which is part of `fusions`. Each begins as early in `order` and
+// goes on as far as it can: where two meet, the one that begins first goes on.
 Chains find_chains(const Graph& graph, const std::vector<NodeId>& order, const Fusions& fusions,
                    const ChainLimits& limits);
 

@@ -8,20 +8,13 @@
 #include "cpu/conv_desc.hpp"
 #include "ops/binary.hpp"
 #include "ops/contract.hpp"
+#include "ops/function_name.hpp"
 #include "ops/unary.hpp"
 
 namespace treadle::cpu {
 namespace {
 
 using kernels::Act;
-
-// A producer whose kernel takes an epilogue over its last axis.
-bool takes_epilogue(const Graph& g, const Node& n, std::span<const DType> dtypes) {
-  const Fact& out = n.outputs[0].fact;
-  if (std::ranges::find(dtypes, out.dtype) == dtypes.end() || out.rank() < 1) return false;
-  if (const auto* contract = n.op->as<ops::Contract>()) return is_gemm(*contract);
-  return has_conv_kernel(g, n, dtypes);
-}
 
 bool absorb_unary(const ops::Unary& u, FusedEpilogue& e) {
   if (e.act != Act::None) return false;
@@ -94,33 +87,42 @@ bool absorb_binary(const Graph& g, const Node& n, ValueId through, FusedEpilogue
 
 }  // namespace
 
+const Node* only_user(const Graph& graph, ValueId v) {
+  if (graph.use_count(v) != 1 || graph.uses(v).size() != 1) return nullptr;
+  return &graph.node(graph.uses(v)[0].node);
+}
+
+bool has_epilogue_kernel(const Graph& graph, const Node& node) {
+  if (const auto* contract = node.op->as<ops::Contract>())
+    return node.outputs[0].fact.dtype == DType::F32 && is_gemm(*contract);
+  return has_conv_kernel(graph, node, kProductDTypes);
+}
+
 Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order,
-                     std::span<const DType> dtypes) {
+                     const TakesEpilogue& takes_epilogue) {
   Fusions fusions;
   fusions.absorbed.assign(graph.node_count(), false);
   for (NodeId id : order) {
     const Node& producer = graph.node(id);
-    if (producer.outputs.size() != 1 || !takes_epilogue(graph, producer, dtypes)) continue;
+    if (producer.outputs.size() != 1 || !takes_epilogue(graph, producer)) continue;
     FusedEpilogue e;
     ValueId value{producer.id, 0};
     NodeId tail = producer.id;
-    while (graph.use_count(value) == 1 && graph.uses(value).size() == 1) {
-      const Node& next = graph.node(graph.uses(value)[0].node);
-      if (fusions.absorbed[next.id] || next.outputs[0].fact.dtype != producer.outputs[0].fact.dtype)
+    while (const Node* const next = only_user(graph, value)) {
+      if (fusions.absorbed[next->id] ||
+          next->outputs[0].fact.dtype != producer.outputs[0].fact.dtype)
         break;
       bool taken = false;
-      if (const auto* unary = next.op->as<ops::Unary>()) {
+      if (const auto* unary = next->op->as<ops::Unary>()) {
         taken = (!e.residual.present() || e.residual_before_act) && absorb_unary(*unary, e);
-      } else if (next.op->as<ops::Binary>()) {
-        taken = absorb_binary(graph, next, value, e);
+      } else if (next->op->as<ops::Binary>()) {
+        taken = absorb_binary(graph, *next, value, e);
       }
       if (!taken) break;
-      e.text +=
-          " +" + std::string(next.op->as<ops::Binary>() ? name_of(next.op->as<ops::Binary>()->fn)
-                                                        : name_of(next.op->as<ops::Unary>()->fn));
-      e.members.push_back(next.id);
-      tail = next.id;
-      value = {next.id, 0};
+      e.text += " +" + std::string(ops::function_name(*next->op));
+      e.members.push_back(next->id);
+      tail = next->id;
+      value = {next->id, 0};
     }
     if (e.members.empty()) continue;
     fusions.absorbed[producer.id] = true;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <array>
-#include <span>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,6 +14,14 @@ namespace treadle::cpu {
 
 // Of the products (Conv, ConvTranspose, Contract) that have kernels on the CPU.
 inline constexpr std::array kProductDTypes{DType::F32};
+
+// The node that reads v as one of its inputs, when nothing else does and v is no output; or null.
+const Node* only_user(const Graph& graph, ValueId v);
+
+// Whether a kernel of the target computes the node and takes an epilogue over its last axis.
+using TakesEpilogue = std::function<bool(const Graph&, const Node&)>;
+// On the CPU.
+bool has_epilogue_kernel(const Graph& graph, const Node& node);
 
 // What follows a producer: out = act(product + bias + residual), or act(product + bias) + residual.
 struct FusedEpilogue {
@@ -35,8 +43,7 @@ struct Fusions {
   std::unordered_map<NodeId, NodeId> tail;       // last absorbed node → producer
   std::vector<bool> absorbed;                    // by node id; producers with a tail included
 };
-// `dtypes`: of the results of products that kernels finish.
 Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order,
-                     std::span<const DType> dtypes);
+                     const TakesEpilogue& takes_epilogue);
 
 }  // namespace treadle::cpu

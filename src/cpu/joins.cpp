@@ -45,7 +45,7 @@ const Node* producer(const Graph& graph, const Fusions& fusions, ValueId v) {
 }  // namespace
 
 std::map<NodeId, Join> find_joins(const Graph& graph, const std::vector<NodeId>& order,
-                                  const Fusions& fusions, std::span<const DType> dtypes) {
+                                  const Fusions& fusions, const TakesEpilogue& takes_epilogue) {
   std::map<NodeId, Join> joins;
   bool checked = false;
   for (const NodeId id : order) {
@@ -53,9 +53,7 @@ std::map<NodeId, Join> find_joins(const Graph& graph, const std::vector<NodeId>&
     const auto* op = n.op->as<ops::Concat>();
     if (!op) continue;
     const Fact& out = n.outputs[0].fact;
-    if (op->axis != out.rank() - 1 || std::ranges::find(dtypes, out.dtype) == dtypes.end() ||
-        !out.shape.back().is_const())
-      continue;
+    if (op->axis != out.rank() - 1 || !out.shape.back().is_const()) continue;
     if (!checked && !sizes_known(graph, order)) return {};
     checked = true;
     std::int64_t column = 0;
@@ -63,7 +61,8 @@ std::map<NodeId, Join> find_joins(const Graph& graph, const std::vector<NodeId>&
       const ValueId v = n.inputs[i];
       const Dim& own = graph.fact(v).shape.back();
       if (!own.is_const()) break;
-      if (graph.use_count(v) == 1 && producer(graph, fusions, v))
+      const Node* const made_by = producer(graph, fusions, v);
+      if (graph.use_count(v) == 1 && made_by && takes_epilogue(graph, *made_by))
         joins.emplace(v.node, Join{id, i, column, out.shape.back().value()});
       column += own.value();
     }

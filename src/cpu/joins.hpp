@@ -19,8 +19,8 @@ struct Join {
 
 // By the node that makes the value: results of a Conv and what is fused with it, which only the
 // Concat reads. Channels are constants; none when a size in the graph depends on data, since memory
-// is then planned in parts. `dtypes`: of the products that have kernels.
+// is then planned in parts.
 std::map<NodeId, Join> find_joins(const Graph& graph, const std::vector<NodeId>& order,
-                                  const Fusions& fusions, std::span<const DType> dtypes);
+                                  const Fusions& fusions, const TakesEpilogue& takes_epilogue);
 
 }  // namespace treadle::cpu

@@ -10,9 +10,7 @@
 #include "cpu/translate.hpp"
 #include "graph/basic_ops.hpp"
 #include "ops/axis.hpp"
-#include "ops/binary.hpp"
-#include "ops/reduce.hpp"
-#include "ops/unary.hpp"
+#include "ops/function_name.hpp"
 
 namespace treadle::cpu {
 namespace {
@@ -49,17 +47,11 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// " add" for Binary: which function a general operator computes; empty for others.
-std::string function_of(const Operator& op) {
-  if (const auto* b = op.as<ops::Binary>()) return fmt::format(" {}", ops::name_of(b->fn));
-  if (const auto* u = op.as<ops::Unary>()) return fmt::format(" {}", ops::name_of(u->fn));
-  if (const auto* r = op.as<ops::Reduce>()) return fmt::format(" {}", ops::name_of(r->fn));
-  return {};
-}
-
 // "node 'conv1' (Conv)", "node 'sum' (Binary add)".
 std::string label_of(const Node& n) {
-  return fmt::format("node '{}' ({}{})", n.name, n.op->name(), function_of(*n.op));
+  const auto function = ops::function_name(*n.op);
+  return fmt::format("node '{}' ({}{}{})", n.name, n.op->name(), function.empty() ? "" : " ",
+                     function);
 }
 
 class Lowering {
@@ -78,13 +70,21 @@ class Lowering {
 
   std::shared_ptr<const Program> run() {
     const auto order = graph_.order();
-    const std::span<const DType> dtypes = target_ ? target_->product_dtypes() : kProductDTypes;
-    if (!program_->options.reference) fusions_ = find_fusions(graph_, order, dtypes);
+    const TakesEpilogue takes_epilogue = [this](const Graph& g, const Node& n) {
+      if (!may_skip_rounding(n.outputs[0].fact.dtype)) return false;
+      return target_ ? target_->takes_epilogue(g, n) : has_epilogue_kernel(g, n);
+    };
+    if (!program_->options.reference) fusions_ = find_fusions(graph_, order, takes_epilogue);
     fusions_.absorbed.resize(graph_.node_count(), false);
     if (target_ && !program_->options.reference) {
-      if (!contains(program_->options.keep_on_cpu, "Concat"))
-        joins_ = find_joins(graph_, order, fusions_, dtypes);
-      chains_ = find_chains(graph_, order, fusions_, target_->chain_limits());
+      if (!is_kept("Concat")) joins_ = find_joins(graph_, order, fusions_, takes_epilogue);
+      ChainLimits limits = target_->chain_limits();
+      limits.takes = [this, on_device = std::move(limits.takes)](const Operator& op, DType dtype,
+                                                                 bool operand_first) {
+        return may_skip_rounding(dtype) && !is_kept(op.name()) &&
+               on_device(op, dtype, operand_first);
+      };
+      chains_ = find_chains(graph_, order, fusions_, limits);
     }
     chains_.members.resize(graph_.node_count(), false);
     for (ValueId v : graph_.inputs()) add_input(v);
@@ -101,6 +101,13 @@ class Lowering {
 
  private:
   using Ids = std::vector<std::vector<int>>;
+
+  // Whether results inside a fused step may stay f32: those of f32 lose nothing.
+  bool may_skip_rounding(DType dtype) const {
+    return dtype == DType::F32 || !program_->options.exact;
+  }
+
+  bool is_kept(std::string_view op) const { return contains(program_->options.keep_on_cpu, op); }
 
   int add_value(ValueId v, Storage storage, bool on_device = false) {
     ProgramValue value;
@@ -291,10 +298,7 @@ class Lowering {
     step.label = label_of(head);
     step.fused = chain.text;
     DeviceTranslation t;
-    const bool kept = std::ranges::any_of(chain.links, [&](const Chain::Link& l) {
-      return contains(program_->options.keep_on_cpu, graph_.node(l.node).op->name());
-    });
-    if (!kept && outputs_known(tail, nullptr) && inputs_known(chain.inputs)) {
+    if (outputs_known(tail, nullptr) && inputs_known(chain.inputs)) {
       TranslateContext ctx{graph_, tail, program_->options};
       ctx.chain = &chain;
       t = target_->translate(ctx);
@@ -329,7 +333,7 @@ class Lowering {
     if (written && std::all_of(written->begin(), written->end(), [](bool w) { return w; }))
       return true;
     DeviceTranslation t;
-    if (contains(program_->options.keep_on_cpu, step.op_name))
+    if (is_kept(step.op_name))
       t.why_not = "kept on the CPU by option";
     else if (!outputs_known(n, fused))
       t.why_not = "the sizes of its outputs depend on data";

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 
 #include "cpu/translate.hpp"
 #include "graph/graph.hpp"
@@ -24,8 +23,8 @@ class DeviceTarget {
   virtual const std::shared_ptr<Device>& device() const = 0;
   // Constants are copied through it while lowering.
   virtual DeviceQueue& uploads() = 0;
-  // Of the products whose kernels take an epilogue.
-  virtual std::span<const DType> product_dtypes() const = 0;
+  // See TakesEpilogue; true too for what the CPU's kernels take when the device refuses it.
+  virtual bool takes_epilogue(const Graph& graph, const Node& node) const = 0;
   virtual ChainLimits chain_limits() const = 0;
   // A kernel must take whatever epilogue or chain the context brings.
   virtual DeviceTranslation translate(const TranslateContext& ctx) = 0;

@@ -92,8 +92,22 @@ void ElementwisePlan::save() {
   add(tk::kOpSave);
 }
 
+bool ElementwisePlan::is_empty() const {
+  return std::ranges::find(shape_, 0) != shape_.end();
+}
+
+void ElementwisePlan::check_sizes() const {
+  if (!is_empty()) merged_axes();
+}
+
 // Axis 0 is the fastest of the output; neighbours that are one for every operand are one.
 std::vector<ElementwisePlan::Axis> ElementwisePlan::merged_axes() const {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape_) {
+    check(size <= kMost / count, ErrorKind::Unsupported,
+          "an elementwise function on more than 2^31 elements");
+    count *= size;
+  }
   std::vector<Axis> axes;
   for (std::size_t i = shape_.size(); i-- > 0;) {
     if (shape_[i] == 1) continue;
@@ -180,13 +194,7 @@ PreparedLaunches ElementwisePlan::prepare(std::span<const DeviceAddress> inputs,
   check(!inputs_.empty() && inputs.size() == inputs_.size(), ErrorKind::Internal,
         "an elementwise function of {} inputs got {}", inputs_.size(), inputs.size());
   PreparedLaunches launches;
-  std::int64_t count = 1;
-  for (const std::int64_t size : shape_) {
-    if (size == 0) return launches;
-    check(size <= kMost / count, ErrorKind::Unsupported,
-          "an elementwise function on more than 2^31 elements");
-    count *= size;
-  }
+  if (is_empty()) return launches;
   const std::vector<Axis> axes = merged_axes();
   const std::int64_t width = out_.dtype == DType::F32                                ? 4
                              : out_.dtype == DType::F16 || out_.dtype == DType::BF16 ? 8

@@ -36,6 +36,9 @@ class ElementwisePlan {
   void binary(ops::BinaryFn fn, int input, bool input_first = false);
   // accumulator ? a : b
   void select(int a, int b);
+  // Throws Unsupported error for a result of too many elements, or of too many axes that do not
+  // merge. For a binding, which calls it after the last input; prepare() does so itself.
+  void check_sizes() const;
   // The accumulator becomes the operand kSaved of later steps.
   void save();
   static constexpr int kSaved = 4;
@@ -57,6 +60,7 @@ class ElementwisePlan {
     std::vector<std::int64_t> strides;  // of the inputs, then of the output
   };
   void add(int op, int operand = 0, int second = 0, double a = 0, double b = 0);
+  bool is_empty() const;
   std::vector<Axis> merged_axes() const;
   bool has_float_input() const;
   bool fits_vectors(const std::vector<Axis>& axes, std::int64_t width,

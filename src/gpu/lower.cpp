@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <charconv>
 
+#include "cpu/contract_plan.hpp"
+#include "cpu/conv_desc.hpp"
 #include "gpu/translators.hpp"
+#include "ops/contract.hpp"
+#include "ops/conv.hpp"
 
 namespace treadle::gpu {
 namespace {
@@ -26,7 +30,12 @@ class Target final : public cpu::DeviceTarget {
   const std::shared_ptr<Device>& device() const override { return device_; }
   DeviceQueue& uploads() override { return *uploads_; }
 
-  std::span<const DType> product_dtypes() const override { return kProductDTypes; }
+  bool takes_epilogue(const Graph& graph, const Node& node) const override {
+    if (node.op->as<ops::Conv>()) return cpu::has_conv_kernel(graph, node, kConvDTypes);
+    if (const auto* contract = node.op->as<ops::Contract>())
+      return takes(kContractDTypes, node.outputs[0].fact.dtype) && cpu::is_gemm(*contract);
+    return cpu::has_epilogue_kernel(graph, node);
+  }
   cpu::ChainLimits chain_limits() const override { return gpu::chain_limits(); }
 
   DeviceTranslation translate(const cpu::TranslateContext& ctx) override {

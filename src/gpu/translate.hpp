@@ -1,9 +1,11 @@
 // The translators' interface: from a node to a kernel of the device.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +23,11 @@ struct TranslateContext : cpu::TranslateContext {
 };
 
 // Of the products that have kernels.
-inline constexpr std::array kProductDTypes{DType::F32, DType::F16, DType::BF16};
+inline constexpr std::array kConvDTypes{DType::F32, DType::F16, DType::BF16};
+inline constexpr std::array kContractDTypes{DType::F32, DType::F16};
+inline bool takes(std::span<const DType> dtypes, DType dtype) {
+  return std::ranges::find(dtypes, dtype) != dtypes.end();
+}
 
 // Decides from dtype and rank; sizes may be symbols, the kernel's bind sees numbers. A node that it
 // does not take: no kernel, and why_not says what is missing in words.

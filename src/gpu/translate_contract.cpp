@@ -1,4 +1,4 @@
-// Contract in f32 as matrix products on a device.
+// Contract as matrix products on a device.
 #include <algorithm>
 #include <span>
 
@@ -118,7 +118,7 @@ class BoundContract final : public BoundKernel {
 
 DeviceTranslation translate_contract(const TranslateContext& ctx) {
   const auto& op = *ctx.node.op->as<ops::Contract>();
-  if (ctx.in(0).dtype != DType::F32 && ctx.in(0).dtype != DType::F16)
+  if (!takes(kContractDTypes, ctx.in(0).dtype))
     return refuse(fmt::format("the product is of {}, not of f32 or f16", name_of(ctx.in(0).dtype)));
   if (!cpu::is_gemm(op)) return refuse("the contraction is no matrix product");
   return {device_kernel(

@@ -105,11 +105,11 @@ std::unique_ptr<BoundKernel> ConvKernel::bind(const BindContext& ctx) const {
 
 DeviceTranslation translate_conv(const TranslateContext& ctx) {
   const auto& op = *ctx.node.op->as<ops::Conv>();
-  if (std::ranges::find(kProductDTypes, ctx.in(0).dtype) == kProductDTypes.end())
+  if (!takes(kConvDTypes, ctx.in(0).dtype))
     return refuse(
         fmt::format("the convolution is of {}, not of f32, f16 or bf16", name_of(ctx.in(0).dtype)));
   if (op.layout != ops::Layout::ChannelsLast) return refuse("the convolution is not channels-last");
-  if (!cpu::has_conv_kernel(ctx.graph, ctx.node, kProductDTypes))
+  if (!cpu::has_conv_kernel(ctx.graph, ctx.node, kConvDTypes))
     return refuse("its weights or bias are not constant, or it has no one to three dimensions");
   return {std::make_shared<ConvKernel>(ctx, op, *ctx.constant(1)), -1, {}};
 }

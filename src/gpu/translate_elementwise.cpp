@@ -39,6 +39,7 @@ KernelPtr elementwise(std::string_view name, OperatorPtr keep, F steps) {
     ElementwisePlan plan(b.out[0]->dtype, b.out[0]->shape);
     for (const TensorView* in : b.in) plan.input(in->dtype, in->shape);
     steps(plan);
+    plan.check_sizes();
     return std::make_unique<BoundElementwise>(std::move(plan));
   });
 }

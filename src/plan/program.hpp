@@ -15,7 +15,8 @@ namespace treadle {
 struct LowerOptions {
   std::string target = "cpu";
   int threads = 1;
-  // Forbids algorithms that round differently from the direct one (Winograd).
+  // Forbids algorithms that round differently from the direct one: Winograd, and 16-bit results
+  // that stay f32 within a fused step of a device.
   bool exact = false;
   // No fusion and no fast kernels: every node through its reference `eval`.
   bool reference = false;
