@@ -4,6 +4,8 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
+# Its headers alone, which lie where the compiler looks: the target would link its library.
+find_package(tomlplusplus REQUIRED)
 
 set(TREADLE_COMMIT "unknown")
 find_package(Git QUIET)
@@ -20,9 +22,9 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/build_info.hpp.in
   ${PROJECT_BINARY_DIR}/generated/cli/build_info.hpp @ONLY)
 
 list(FILTER cli_sources EXCLUDE REGEX "/(main|allocations)\\.cpp$")
-# CLI11 is most of what these files cost to compile, and no loop in them is worth more.
+# CLI11 (or toml++) is most of what these files cost to compile, and no loop in them is worth more.
 foreach(source IN LISTS cli_sources)
-  if(source MATCHES "/([a-z]+_command|command|inputs|model_args)\\.cpp$" AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  if(source MATCHES "/([a-z]+_command|command|inputs|model_args|suite_manifest)\\.cpp$" AND CMAKE_BUILD_TYPE STREQUAL "Release")
     set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-O1")
   endif()
 endforeach()

@@ -30,8 +30,11 @@ struct Args {
 struct Result {
   double load_ms = 0, ready_ms = 0, first_ms = 0;
   std::vector<double> eval_ms;  // sorted
+  std::vector<double> samples;  // of them, evenly taken, in the order of the runs
   double rss_ready_mb = 0, rss_peak_mb = 0;
   std::optional<double> allocs_per_run;
+  // A run's, and the most that the device's buffers held; nullopt without a device.
+  std::optional<double> copies, syncs, device_mb;
   MemoryPlan memory;
 };
 
@@ -70,17 +73,31 @@ std::vector<double> measure(Session& session, std::span<const Value> inputs, con
     run_once(session, inputs);
     times.push_back(one.ms());
   }
-  std::sort(times.begin(), times.end());
   return times;
 }
 
-std::optional<double> count_allocations(Session& session, std::span<const Value> inputs) {
+std::vector<double> evenly_taken(const std::vector<double>& values) {
+  constexpr std::size_t kMost = 200;
+  if (values.size() <= kMost) return values;
+  std::vector<double> out;
+  for (std::size_t i = 0; i < kMost; ++i) out.push_back(values[i * values.size() / kMost]);
+  return out;
+}
+
+// What the allocator and the device do in a run.
+void count_calls(Session& session, std::span<const Value> inputs, Result& r) {
   constexpr int kRuns = 4;
+  const DeviceCounters device_before = session.device_counters();
   const auto before = allocation_count();
   for (int i = 0; i < kRuns; ++i) run_once(session, inputs);
   const auto after = allocation_count();
-  if (!before || !after) return std::nullopt;
-  return static_cast<double>(*after - *before) / kRuns;
+  const DeviceCounters device = session.device_counters();
+  if (before && after) r.allocs_per_run = static_cast<double>(*after - *before) / kRuns;
+  if (!session.program().device) return;
+  const auto copies = [](const DeviceCounters& c) { return c.copies_to_device + c.copies_to_host; };
+  r.copies = static_cast<double>(copies(device) - copies(device_before)) / kRuns;
+  r.syncs = static_cast<double>(device.syncs - device_before.syncs) / kRuns;
+  r.device_mb = static_cast<double>(session.program().device->peak_bytes()) / (1 << 20);
 }
 
 Result bench(const Args& args) {
@@ -112,14 +129,20 @@ Result bench(const Args& args) {
   model->release_weights();
   warm_up(session, inputs, args.seconds);
   r.eval_ms = measure(session, inputs, args);
-  r.allocs_per_run = count_allocations(session, inputs);
+  r.samples = evenly_taken(r.eval_ms);
+  std::sort(r.eval_ms.begin(), r.eval_ms.end());
+  count_calls(session, inputs, r);
   r.memory = session.memory();
   r.rss_peak_mb = peak_resident_mb();
   return r;
 }
 
 double rounded(double v) {
-  return std::round(v * 1e4) / 1e4;
+  return std::round(v * 1e6) / 1e6;  // small models run in microseconds
+}
+
+Json or_null(const std::optional<double>& v) {
+  return v ? Json(rounded(*v)) : Json(nullptr);
 }
 
 Json to_json(const Args& args, const Result& r) {
@@ -138,6 +161,11 @@ Json to_json(const Args& args, const Result& r) {
          {"rss_peak_mb", rounded(r.rss_peak_mb)}};
   j["allocs_per_run"] = r.allocs_per_run ? Json(*r.allocs_per_run) : Json(nullptr);
   j["arena_mb"] = rounded(static_cast<double>(r.memory.arena_bytes) / (1 << 20));
+  j["device_mb"] = or_null(r.device_mb);
+  j["copies"] = or_null(r.copies);
+  j["syncs"] = or_null(r.syncs);
+  Json& samples = j["samples"]["eval_ms"] = Json::array();
+  for (const double ms : r.samples) samples.push_back(rounded(ms));
   return j;
 }
 
@@ -174,6 +202,9 @@ Command add_bench(CLI::App& root) {
   auto args = std::make_shared<Args>();
   CLI::App* app = root.add_subcommand("bench", "Measure load time, run time and memory");
   add_model_args(*app, args->model);
+  // Not of the commands below `bench`; run() asks for it.
+  CLI::Option* model = app->get_option("MODEL")->required(false);
+  const std::vector<Command> below = {add_bench_suite(*app), report::add_report(*app)};
   add_input_args(*app, args->input);
   app->add_option("--time", args->seconds, "Seconds to spend on runs")
       ->check(CLI::Range(0.01, 3600.0))
@@ -185,16 +216,12 @@ Command add_bench(CLI::App& root) {
       "Inputs that are not given are random numbers.\nExamples:\n"
       "  treadle bench model.onnx\n"
       "  treadle bench model.onnx --threads 2 --shape x=1,3,480,640 --json\n"
-      "  treadle bench report main.jsonl change.jsonl --history bench/history");
-  const std::vector<Command> below = {report::add_report(*app)};
-  // `bench report` needs no model.
-  CLI::Option* model = app->get_option("MODEL")->required(false);
-  app->callback([app, model] {
-    if (app->get_subcommands().empty() && model->empty()) throw CLI::RequiredError("MODEL");
-  });
-  return {app, [args, app, below] {
+      "  treadle bench suite bench/suites/quick.toml --out now.jsonl\n"
+      "  treadle bench report main.jsonl now.jsonl --history bench/history");
+  return {app, [=] {
             for (const Command& c : below)
               if (app->got_subcommand(c.app)) return c.run();
+            check(model->count() > 0, ErrorKind::Parse, "MODEL is required");
             return run(*args);
           }};
 }

@@ -28,6 +28,7 @@ Command add_run(CLI::App& root);
 Command add_dump(CLI::App& root);
 Command add_profile(CLI::App& root);
 Command add_bench(CLI::App& root);
+Command add_bench_suite(CLI::App& bench);
 Command add_compare(CLI::App& root);
 Command add_check(CLI::App& root);
 Command add_info(CLI::App& root);

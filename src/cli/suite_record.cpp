@@ -1,0 +1,145 @@
+#include "cli/suite_record.hpp"
+
+#include <fmt/chrono.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "cli/suite_child.hpp"
+
+namespace treadle::cli {
+namespace {
+
+constexpr double kMegabyte = 1 << 20;
+
+std::string text_at(const Json& j, const char* key) {
+  const auto at = j.find(key);
+  return at != j.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+Json at(const Json& j, const char* key) {
+  const auto found = j.is_object() ? j.find(key) : j.end();
+  return j.is_object() && found != j.end() ? *found : Json(nullptr);
+}
+
+double memory_mb() {
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)) /
+         kMegabyte;
+}
+
+void read_devices(const Json& info, SuiteProgram& p) {
+  const Json cuda = at(at(info, "devices"), "cuda");
+  const Json devices = at(cuda, "devices");
+  if (!devices.is_array() || devices.empty()) {
+    const std::string why = text_at(cuda.is_object() ? cuda : Json::object(), "why_not");
+    p.why_no_cuda = why.empty() ? "no CUDA device" : why;
+    return;
+  }
+  if (devices[0].is_string()) p.gpu = devices[0].get<std::string>();
+  if (text_at(cuda, "architectures").empty()) p.why_no_cuda = "built without CUDA kernels";
+}
+
+// Tokens a second when a run of `ms` handles `tokens` of them.
+Json tokens_per_second(std::int64_t tokens, const Json& ms) {
+  if (tokens == 0 || !ms.is_number() || ms.get<double>() <= 0) return nullptr;
+  return std::round(static_cast<double>(tokens) / ms.get<double>() * 1e6) / 1e3;
+}
+
+Json metrics_of(const Json& bench, const SuiteEntry& entry, const SuiteProgram& program) {
+  const Json eval = at(bench, "eval_ms");
+  Json m;
+  for (const char* key : {"load_ms", "ready_ms", "first_ms"}) m[key] = at(bench, key);
+  m["eval_ms"] = at(eval, "median");
+  m["eval_min_ms"] = at(eval, "min");
+  m["prefill_tps"] = tokens_per_second(entry.prefill_tokens, m["eval_ms"]);
+  m["decode_tps"] = tokens_per_second(entry.decode_tokens, m["eval_ms"]);
+  for (const char* key : {"rss_ready_mb", "rss_peak_mb", "device_mb", "copies", "syncs"})
+    m[key] = at(bench, key);
+  m["binary_mb"] = std::round(program.binary_mb * 1e3) / 1e3;
+  return m;
+}
+
+Json or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+double thousandths(double v) {
+  return std::round(v * 1e3) / 1e3;
+}
+
+}  // namespace
+
+SuiteProgram ask_program(const std::string& path) {
+  constexpr double kSeconds = 60;
+  SuiteProgram p;
+  p.path = path;
+  const ChildResult answer = run_child({path, "info", "--json"}, kSeconds);
+  check(answer.ok(), ErrorKind::Io, "--program {}: `info --json`: {}", path,
+        why_failed(answer, kSeconds));
+  const Json info = Json::parse(answer.out, nullptr, false);
+  check(info.is_object(), ErrorKind::Io, "--program {}: `info --json` wrote no JSON: {}", path,
+        answer.out.substr(0, 200));
+  p.binary_mb = static_cast<double>(std::filesystem::file_size(path)) / kMegabyte;
+  p.version = text_at(info, "version");
+  p.commit = text_at(info, "commit");
+  p.compiler = text_at(info, "compiler");
+  p.flags = text_at(info, "flags");
+  p.isa = text_at(info, "isa_used");
+  p.cpu = text_at(info, "cpu");
+  if (const Json cores = at(info, "processors"); cores.is_number_integer())
+    p.cores = cores.get<std::int64_t>();
+  read_devices(info, p);
+  return p;
+}
+
+Json to_record(const std::string& run, const std::string& suite, const SuiteEntry& entry,
+               const SuiteProgram& program, const Measurement& m, bool several) {
+  const Json bench = m.error.empty() ? Json::parse(m.bench, nullptr, false) : Json::object();
+  Json samples = at(bench, "samples");
+  Json j{{"schema", 1},
+         {"run", run},
+         {"time", m.time},
+         {"engine", "treadle"},
+         {"engine_version", program.version},
+         {"commit", program.commit},
+         {"compiler", program.compiler},
+         {"flags", program.flags},
+         {"isa", program.isa},
+         {"machine",
+          {{"cpu", program.cpu},
+           {"cores", program.cores},
+           {"memory_mb", std::round(memory_mb())},
+           {"gpu", or_null(program.gpu)}}},
+         {"suite", suite},
+         {"entry", entry.id},
+         {"model", entry.name},
+         {"target", entry.target},
+         {"threads", entry.threads},
+         {"precision", entry.precision},
+         {"round", m.round},
+         {"probe",
+          {{"before", thousandths(m.before.rate)},
+           {"after", thousandths(m.after.rate)},
+           {"unit", m.before.unit}}},
+         {"disturbed", m.disturbed},
+         {"ok", m.error.empty()},
+         {"error", or_null(m.error)},
+         {"metrics", metrics_of(bench, entry, program)},
+         {"samples", samples.is_object() ? std::move(samples) : Json::object()}};
+  if (several) j["program"] = program.path;
+  return j;
+}
+
+std::string time_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+std::string run_name() {
+  return fmt::format("{:%Y%m%dT%H%M%SZ}-{}", fmt::gmtime(std::time(nullptr)), getpid());
+}
+
+}  // namespace treadle::cli

@@ -1,0 +1,192 @@
+#include "cli/suite_run.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "base/error.hpp"
+#include "cli/process.hpp"
+#include "cli/suite_child.hpp"
+
+namespace treadle::cli {
+namespace {
+
+constexpr int kRepeats = 2;      // of a disturbed measurement
+constexpr int kFirstProbes = 3;  // so that the first measurement has a best to be held against
+
+std::vector<std::string> bench_args(const SuiteEntry& e, const SuiteProgram& program) {
+  std::vector<std::string> args = {program.path, "bench",
+                                   e.model,      "--json",
+                                   "--target",   e.target,
+                                   "--threads",  std::to_string(e.threads),
+                                   "--time",     fmt::format("{:g}", e.seconds)};
+  const auto add = [&](const char* option, std::string value) {
+    args.push_back(option);
+    args.push_back(std::move(value));
+  };
+  for (const auto& [name, source] : e.inputs) add("--input", name + "=" + source);
+  for (const std::string& shape : e.shapes) add("--shape", shape);
+  for (const std::string& symbol : e.symbols) add("--set", symbol);
+  if (e.pulse) add("--pulse", std::to_string(*e.pulse));
+  return args;
+}
+
+std::vector<std::string> compare_args(const SuiteEntry& e, const SuiteProgram& program) {
+  return {program.path,  "compare",
+          e.model,       "--json",
+          "--io",        e.accuracy->io,
+          "--target",    e.target,
+          "--threads",   std::to_string(e.threads),
+          "--tolerance", fmt::format("{:g}", e.accuracy->tolerance),
+          "--rtol",      fmt::format("{:g}", e.accuracy->rtol)};
+}
+
+// What is wrong with the outputs, or empty.
+std::string accuracy_error(const SuiteEntry& e, const SuiteProgram& program) {
+  if (!e.accuracy) return {};
+  const ChildResult answer = run_child(compare_args(e, program), e.timeout);
+  if (answer.ok()) return {};
+  const Json report = Json::parse(answer.out, nullptr, false);
+  if (answer.timed_out || answer.signal != 0 || !report.is_object())
+    return "accuracy: " + why_failed(answer, e.timeout);
+  const auto first = report.find("first_mismatch");
+  return "accuracy: " + (first != report.end()
+                             ? first->dump(-1, ' ', false, Json::error_handler_t::replace)
+                             : why_failed(answer, e.timeout));
+}
+
+std::string bench_error(const ChildResult& answer, double timeout) {
+  if (!answer.ok()) return why_failed(answer, timeout);
+  const Json j = Json::parse(answer.out, nullptr, false);
+  if (!j.is_object() || !j.contains("eval_ms") || !j["eval_ms"].is_object())
+    return "`bench --json` wrote no measurement: " + answer.out.substr(0, 200);
+  return {};
+}
+
+class Runner {
+ public:
+  Runner(const Suite& suite, const std::vector<SuiteProgram>& programs, const SuiteHooks& hooks)
+      : suite_(suite), programs_(programs), hooks_(hooks) {}
+
+  SuiteSummary run(const std::string& only) {
+    const Timer timer;
+    summary_.run = run_name();
+    summary_.suite = suite_.name;
+    const auto entries = choose(suite_, only, programs_, summary_.skipped);
+    summary_.entries = entries.size();
+    const auto plan = turns(entries.size(), programs_.size(), suite_.rounds);
+    for (std::size_t i = 0; i < plan.size(); ++i) {
+      const SuiteEntry& entry = entries[plan[i].entry];
+      if (hooks_.progress)
+        hooks_.progress(i, plan.size(), fmt::format("round {} {}", plan[i].round + 1, entry.id));
+      take_turn(entry, plan[i]);
+    }
+    summary_.seconds = timer.ms() / 1000;
+    return std::move(summary_);
+  }
+
+ private:
+  void take_turn(const SuiteEntry& entry, const Turn& turn) {
+    for (int attempt = 0; attempt <= kRepeats; ++attempt) {
+      const Measurement m = measure(entry, turn);
+      write(entry, turn.program, m);
+      if (!m.disturbed) break;
+    }
+  }
+
+  Measurement measure(const SuiteEntry& entry, const Turn& turn) {
+    const std::string kind = fmt::format("{}-{}", entry.target, entry.threads);
+    const SuiteProgram& program = programs_[turn.program];
+    Measurement m;
+    m.round = turn.round;
+    m.error = wrong_outputs(entry, turn.program);
+    first_probes(entry, kind);
+    m.time = time_now();
+    m.before = hooks_.probe(entry.target, entry.threads);
+    if (m.error.empty()) {
+      const ChildResult answer = run_child(bench_args(entry, program), entry.timeout);
+      m.error = bench_error(answer, entry.timeout);
+      m.bench = answer.out;
+    }
+    m.after = hooks_.probe(entry.target, entry.threads);
+    const bool disturbed = judge_.disturbed(kind, m.before.rate, m.after.rate);
+    // What failed is no measurement, and fails again.
+    m.disturbed = disturbed && m.error.empty();
+    return m;
+  }
+
+  // Compared once for each entry and program: the speed of what is wrong says nothing.
+  const std::string& wrong_outputs(const SuiteEntry& entry, std::size_t program) {
+    const auto [at, fresh] = accuracy_.try_emplace({entry.id, program});
+    if (fresh) at->second = accuracy_error(entry, programs_[program]);
+    return at->second;
+  }
+
+  void first_probes(const SuiteEntry& entry, const std::string& kind) {
+    if (!probed_.insert(kind).second) return;
+    for (int i = 0; i < kFirstProbes; ++i)
+      judge_.saw(kind, hooks_.probe(entry.target, entry.threads).rate);
+  }
+
+  void write(const SuiteEntry& entry, std::size_t program, const Measurement& m) {
+    ++summary_.measurements;
+    if (m.disturbed) ++summary_.disturbed;
+    if (!m.error.empty()) ++summary_.failed;
+    hooks_.write(program, to_record(summary_.run, suite_.name, entry, programs_[program], m,
+                                    programs_.size() > 1));
+  }
+
+  const Suite& suite_;
+  const std::vector<SuiteProgram>& programs_;
+  const SuiteHooks& hooks_;
+  SuiteSummary summary_;
+  Disturbance judge_;
+  std::set<std::string> probed_;
+  std::map<std::pair<std::string, std::size_t>, std::string> accuracy_;
+};
+
+// Why a program cannot run the entry's target here; empty: it can.
+std::string why_no_target(const SuiteEntry& entry, const std::vector<SuiteProgram>& programs) {
+  if (!entry.target.starts_with("cuda")) return {};
+  for (const SuiteProgram& p : programs)
+    if (!p.why_no_cuda.empty()) return p.why_no_cuda;
+  return {};
+}
+
+}  // namespace
+
+std::vector<SuiteEntry> choose(const Suite& suite, const std::string& only,
+                               const std::vector<SuiteProgram>& programs,
+                               std::vector<SuiteSummary::Skipped>& skipped) {
+  std::vector<SuiteEntry> out;
+  bool any = false;
+  for (const SuiteEntry& entry : suite.entries) {
+    if (entry.id.find(only) == std::string::npos) continue;
+    any = true;
+    const std::string no_target = why_no_target(entry, programs);
+    if (!entry.skip.empty())
+      skipped.push_back({entry.id, entry.skip, entry.skip_detail});
+    else if (!no_target.empty())
+      skipped.push_back({entry.id, "no CUDA device", no_target});
+    else
+      out.push_back(entry);
+  }
+  check(any, ErrorKind::Parse, "--only '{}': no entry of suite '{}' has that in its name", only,
+        suite.name);
+  return out;
+}
+
+SuiteSummary run_suite(const Suite& suite, const std::string& only,
+                       const std::vector<SuiteProgram>& programs, const SuiteHooks& hooks) {
+  return Runner(suite, programs, hooks).run(only);
+}
+
+std::map<std::string, std::size_t> by_reason(const SuiteSummary& summary) {
+  std::map<std::string, std::size_t> out;
+  for (const auto& s : summary.skipped) ++out[s.reason];
+  return out;
+}
+
+}  // namespace treadle::cli
