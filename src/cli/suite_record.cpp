@@ -26,9 +26,8 @@ Json at(const Json& j, const char* key) {
   return j.is_object() && found != j.end() ? *found : Json(nullptr);
 }
 
-double memory_mb() {
-  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)) /
-         kMegabyte;
+std::int64_t memory_mb() {
+  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) >> 20;
 }
 
 void read_devices(const Json& info, SuiteProgram& p) {
@@ -112,7 +111,7 @@ Json to_record(const std::string& run, const std::string& suite, const SuiteEntr
          {"machine",
           {{"cpu", program.cpu},
            {"cores", program.cores},
-           {"memory_mb", std::round(memory_mb())},
+           {"memory_mb", memory_mb()},
            {"gpu", or_null(program.gpu)}}},
          {"suite", suite},
          {"entry", entry.id},
