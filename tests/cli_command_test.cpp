@@ -107,6 +107,26 @@ TEST_F(Command, BenchHasEveryField) {
   EXPECT_EQ(j["eval_ms"]["n"], 7);
   EXPECT_LE(j["eval_ms"]["min"].get<double>(), j["eval_ms"]["median"].get<double>());
   EXPECT_LE(j["eval_ms"]["median"].get<double>(), j["eval_ms"]["p95"].get<double>());
+  EXPECT_EQ(j["samples"]["eval_ms"].size(), 7u);
+  for (const char* field : {"device_mb", "copies", "syncs"})
+    EXPECT_TRUE(j.at(field).is_null()) << field;
+}
+
+TEST_F(Command, BenchCountsWhatADeviceDoes) {
+  const auto o = call({"bench", path("m.onnx"), "--target", "sim", "--runs", "300", "--json"});
+  ASSERT_EQ(o.code, kRight) << o.err;
+  const Json j = Json::parse(o.out);
+  EXPECT_GT(j.at("device_mb").get<double>(), 0);
+  EXPECT_EQ(j.at("copies"), 2) << "the input there, the output back";
+  EXPECT_EQ(j.at("syncs"), 1);
+  EXPECT_EQ(j["samples"]["eval_ms"].size(), 200u);
+}
+
+TEST_F(Command, BenchNeedsAModelOrACommand) {
+  const auto o = call({"bench"});
+  EXPECT_EQ(o.code, kBadInput);
+  EXPECT_TRUE(has(o.err, "MODEL is required")) << o.err;
+  EXPECT_TRUE(has(call({"bench", "suite", "--help"}).out, "--program"));
 }
 
 TEST_F(Command, ProfileWritesATrace) {

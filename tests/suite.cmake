@@ -17,6 +17,19 @@ foreach(name threads hostile_messages)
   add_test(NAME ${name} COMMAND ${name}_test)
 endforeach()
 
+# The bench suite, with programs that the test writes.
+add_executable(suite_test suite_test.cpp)
+target_link_libraries(suite_test PRIVATE treadle_cli GTest::gtest_main)
+target_include_directories(suite_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_compile_definitions(suite_test PRIVATE TREADLE_SUITES="${PROJECT_SOURCE_DIR}/bench/suites")
+add_test(NAME bench_suite COMMAND suite_test)
+# The entries of the quick suite run, and their outputs are right; what they measure is not looked at.
+if(TARGET treadle_command AND NOT TREADLE_SANITIZE)
+  add_test(NAME bench_suite_quick COMMAND treadle_command bench suite
+    ${PROJECT_SOURCE_DIR}/bench/suites/quick.toml --rounds 1 --time 0.01)
+  set_tests_properties(bench_suite_quick PROPERTIES TIMEOUT 900)
+endif()
+
 # The objects of sanitizer builds hold what the sanitizers put there.
 if(TREADLE_SANITIZE)
   set(committed_only --committed-only)

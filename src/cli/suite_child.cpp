@@ -45,16 +45,16 @@ int memory_file(const char* name) {
 }
 
 std::string content(int fd) {
-  constexpr std::size_t kMost = std::size_t{16} << 20;
-  std::string text(kMost, '\0');
+  constexpr off_t kMost = off_t{16} << 20;
+  std::string text(static_cast<std::size_t>(std::clamp(lseek(fd, 0, SEEK_END), off_t{0}, kMost)),
+                   '\0');
   std::size_t size = 0;
-  while (size < kMost) {
-    const ssize_t n = pread(fd, text.data() + size, kMost - size, static_cast<off_t>(size));
+  while (size < text.size()) {
+    const ssize_t n = pread(fd, text.data() + size, text.size() - size, static_cast<off_t>(size));
     if (n <= 0) break;
     size += static_cast<std::size_t>(n);
   }
   text.resize(size);
-  text.shrink_to_fit();
   return text;
 }
 

@@ -135,25 +135,35 @@ class CopyLoop {
   std::unique_ptr<DeviceQueue> queue_;
 };
 
-// Null where the device cannot be used.
-CopyLoop* copy_loop(const std::string& target) {
+CopyLoop& copy_loop(const std::string& target) {
   // Never destroyed: at exit the driver may be gone already.
   static auto& loops = *new std::map<std::string, std::unique_ptr<CopyLoop>>;
-  const auto [at, fresh] = loops.try_emplace(target);
+  std::unique_ptr<CopyLoop>& loop = loops[target];
+  if (!loop) loop = std::make_unique<CopyLoop>(target);
+  return *loop;
+}
+
+// The programs measured may be other builds, with a device that this one cannot use.
+bool can_copy(const std::string& target) {
+  static auto& known = *new std::map<std::string, bool>;
+  const auto [at, fresh] = known.try_emplace(target, true);
   if (fresh) try {
-      at->second = std::make_unique<CopyLoop>(target);
+      copy_loop(target);
     } catch (const Error&) {
-      // The programs measured may be other builds, with the device: the CPU is calibrated then.
+      at->second = false;
     }
-  return at->second.get();
+  return at->second;
 }
 
 }  // namespace
 
+Probe calibrate_copies(const std::string& target) {
+  return copy_loop(target).measure();
+}
+
 Probe calibrate(const std::string& target, int threads) {
-  if (target != "cpu" && target != "sim")
-    if (CopyLoop* loop = copy_loop(target)) return loop->measure();
-  return calibrate_cpu(threads);
+  const bool device = target != "cpu" && target != "sim";
+  return device && can_copy(target) ? calibrate_copies(target) : calibrate_cpu(threads);
 }
 
 }  // namespace treadle::cli

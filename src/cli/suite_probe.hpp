@@ -12,4 +12,7 @@ namespace treadle::cli {
 // CPU's loop.
 Probe calibrate(const std::string& target, int threads);
 
+// The copies alone, for any device ("sim" too). Throws Error as gpu::device_from_name.
+Probe calibrate_copies(const std::string& target);
+
 }  // namespace treadle::cli
