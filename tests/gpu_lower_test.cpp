@@ -335,6 +335,55 @@ TEST(GpuLower, ConvolutionsInHalfPrecisionWithEverything) {
   }
 }
 
+// The upper bound of a Clip wins over the lower one, in an epilogue too.
+TEST(GpuLower, ClipWithItsBoundsSwapped) {
+  Graph g;
+  const ValueId x = g.add_source("x", Fact::tensor(DType::F32, {2, 7, 9, 8}));
+  g.set_outputs({g.add1("clip", make_op<ops::Unary>(ops::UnaryFn::Clip, 0.5, -0.5),
+                        {conv(g, "conv", x, 8, 8, 1, 1)})},
+                {"y"});
+  Session session(gpu::lower(std::move(g), {}, device()));
+  EXPECT_EQ(kernels_of(session.program()), (std::vector<std::string>{"Conv +clip"}));
+  const std::vector<Value> in{Value(test::random_tensor(DType::F32, {2, 7, 9, 8}, 1))};
+  ASSERT_FALSE(session.run(in).has_value());
+  for (const float v : session.output(0).tensor().span<float>()) ASSERT_EQ(v, -0.5f);
+}
+
+TEST(GpuLower, ProductsOverNothing) {
+  for (const std::int64_t rows : {1, 3, 16, 65}) {
+    for (const std::int64_t columns : {1, 4, 64}) {
+      Graph g;
+      const ValueId a = g.add_source("a", Fact::tensor(DType::F32, {rows, 0}));
+      const ValueId b = g.add_source("b", Fact::tensor(DType::F32, {0, columns}));
+      const ValueId bias = g.add_constant("bias", test::random_tensor(DType::F32, {1, columns}, 5));
+      const ValueId v = g.add1(
+          "product", make_op<ops::Contract>(std::vector<std::string>{"mk", "kn"}, "mn"), {a, b});
+      g.set_outputs({g.add1("add", make_op<ops::Binary>(ops::BinaryFn::Add), {v, bias})}, {"y"});
+      Graph copy = g;
+      Session session(gpu::lower(std::move(copy), {}, device())), cpu(cpu::lower(g, {}));
+      expect_same_as_cpu(
+          session, cpu,
+          {Value(Tensor(DType::F32, {rows, 0})), Value(Tensor(DType::F32, {0, columns}))});
+    }
+  }
+}
+
+// Sizes for which the weights are wanted in another layout than they were guessed to be.
+TEST(GpuLower, ConvolutionsWhoseKernelIsKnownLate) {
+  Graph g;
+  const ValueId x = g.add_source(
+      "x", Fact::tensor(DType::F32,
+                        {g.named_symbol("N"), g.named_symbol("H"), g.named_symbol("W"), Dim(512)}));
+  g.set_outputs({relu(g, "relu", conv(g, "conv", x, 512, 8, 1, 1))}, {"y"});
+  Graph copy = g;
+  Session session(gpu::lower(std::move(copy), {}, device())), cpu(cpu::lower(g, {}));
+  for (const std::int64_t w : {3, 3, 3, 1, 5})
+    expect_same_as_cpu(
+        session, cpu,
+        {Value(test::random_tensor(DType::F32, {1, 2, w, 512}, static_cast<std::uint32_t>(w)))},
+        1e-4);
+}
+
 TEST(GpuLower, ExactModelsRoundEachResultInHalfPrecision) {
   LowerOptions options;
   options.exact = true;

@@ -209,6 +209,26 @@ TEST(OpsMathBuild, MatmulTakesVectorsAndBatches) {
   EXPECT_EQ(g.fact(matmul(g, "vv", v, v)).shape, SymShape{});
 }
 
+// Not even one column spreads over several rows.
+TEST(OpsMathBuild, MatmulOfSizesThatDiffer) {
+  Graph g;
+  const auto source = [&](const char* name, SymShape shape) {
+    return g.add_source(name, Fact::tensor(DType::F32, std::move(shape)));
+  };
+  const ValueId one = source("one", {3, 1}), five = source("five", {5, 4});
+  const ValueId vector = source("vector", {2});
+  for (const auto& [a, b] :
+       {std::pair(one, five), std::pair(vector, five), std::pair(five, vector)}) {
+    try {
+      matmul(g, "mm", a, b);
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::Shape);
+      EXPECT_NE(std::string(e.what()).find("columns, but"), std::string::npos) << e.what();
+    }
+  }
+}
+
 TEST(OpsMathBuild, ConstantsAreReshapedInPlaceOfUnsqueeze) {
   Graph g;
   const ValueId x = g.add_source("x", Fact::tensor(DType::F32, {2, 3}));

@@ -53,6 +53,87 @@ TEST(MergeAffine, NotOverTwoAxesNorSharedValues) {
   EXPECT_EQ(check_simplify(h).patches, 0);
 }
 
+Tensor halves(const Shape& shape, std::initializer_list<float> values) {
+  std::vector<Half> out;
+  for (const float v : values) out.push_back(Half(v));
+  return Tensor::from(shape, std::span<const Half>(out));
+}
+
+// Simplified, the graph of `build` over a source x gives the wanted halves within `tolerance` of
+// the largest.
+template <typename F>
+void expect_halves(const Shape& shape, std::initializer_list<float> x, F build,
+                   std::vector<double> want, double tolerance = 2e-3) {
+  Graph g;
+  const ValueId out = build(g, source(g, "x", to_sym(shape), DType::F16));
+  g.set_outputs({out}, {"out"});
+  simplify(g);
+  const auto got = evaluate(g, {Value(halves(shape, x))})[0].tensor().to_f64();
+  ASSERT_EQ(got.size(), want.size());
+  double largest = 0;
+  for (const double v : want) largest = std::max(largest, std::abs(v));
+  for (std::size_t i = 0; i < want.size(); ++i)
+    EXPECT_NEAR(got[i], want[i], tolerance * largest) << i;
+}
+
+// Constants that would leave the range of f16, or its digits, though no value of the model does.
+TEST(HalfPrecision, ConstantsThatDoNotFitStayApart) {
+  const auto c = [](Graph& g, const char* name, int rank, float v) {
+    Shape ones;
+    for (int i = 0; i < rank; ++i) ones.push_back(1);
+    return g.add_constant(name, halves(ones, {v}));
+  };
+  expect_halves({4}, {992, 1000, 1001, 1008},
+                [&](Graph& g, ValueId x) {
+                  const ValueId t = ops::binary(g, "t", BinaryFn::Sub, x, c(g, "a", 1, 1000));
+                  return ops::binary(g, "y", BinaryFn::Div, t, c(g, "b", 1, 0.01f));
+                },
+                {-800, 0, 100, 800});
+  expect_halves({3}, {0, 1e-3f, -1e-3f},
+                [&](Graph& g, ValueId x) {
+                  const ValueId t = ops::binary(g, "t", BinaryFn::Mul, x, c(g, "a", 1, 300));
+                  return ops::binary(g, "y", BinaryFn::Mul, t, c(g, "b", 1, 300));
+                },
+                {0, 90, -90});
+  expect_halves({2}, {60000, 30000},
+                [&](Graph& g, ValueId x) {
+                  return ops::binary(g, "z", BinaryFn::Mul,
+                                     ops::binary(g, "y", BinaryFn::Div, x, c(g, "a", 1, 60000)),
+                                     c(g, "b", 1, 3));
+                },
+                {3, 1.5});
+  expect_halves({1, 1, 1, 4}, {1e-3f, 0, -1e-3f, 2e-3f},
+                [&](Graph& g, ValueId x) {
+                  const ValueId t = g.add1("conv", conv_op(0), {x, c(g, "w", 4, 100)});
+                  return ops::binary(g, "y", BinaryFn::Mul, t, c(g, "s", 4, 1000));
+                },
+                {100, 0, -100, 200});
+  expect_halves({1, 1, 1, 2}, {1000, 1008},
+                [&](Graph& g, ValueId x) {
+                  const ValueId t = ops::binary(g, "t", BinaryFn::Add, x, c(g, "a", 4, -1000));
+                  return g.add1("conv", conv_op(0), {t, c(g, "w", 4, 3.3f)});
+                },
+                {0, 26.4});
+  expect_halves({2, 1}, {1e4f, 2e4f},
+                [&](Graph& g, ValueId x) {
+                  const ValueId t = ops::matmul(g, "mm", x, c(g, "w", 2, 7e-4f));
+                  return ops::binary(g, "y", BinaryFn::Mul, t, c(g, "s", 2, 1e-4f));
+                },
+                {7e-4, 1.4e-3});
+}
+
+TEST(HalfPrecision, ConstantsThatFitMeet) {
+  Graph g;
+  const ValueId x = source(g, "x", {1, 1, 1, 4}, DType::F16);
+  ValueId v = g.add1("conv", conv_op(0), {x, g.add_constant("w", halves({1, 1, 1, 1}, {0.5f}))});
+  v = ops::binary(g, "m", BinaryFn::Mul, v, g.add_constant("s", halves({1, 1, 1, 1}, {4})));
+  v = ops::binary(g, "a", BinaryFn::Add, v, g.add_constant("t", halves({1, 1, 1, 1}, {-3})));
+  g.set_outputs({v}, {"out"});
+  EXPECT_EQ(fired(simplify(g), "affine_into_conv"), 2);
+  const auto got = evaluate(g, {Value(halves({1, 1, 1, 4}, {1, 2, 3, 4}))})[0].tensor().to_f64();
+  EXPECT_EQ(got, (std::vector<double>{-1, 1, 3, 5}));
+}
+
 TEST(AffineIntoConv, BatchNormalisationGoes) {
   for (const std::int64_t group : {1, 2}) {
     for (const bool bias : {false, true}) {

@@ -46,7 +46,7 @@ KernelId kernel_named(std::string_view name) {
 }
 
 double estimated_cycles(const Tile& tile, const ProductShape& s, int splits) {
-  const std::int64_t split_k = divide_up(divide_up(s.k, splits), tile.k) * tile.k;
+  const std::int64_t split_k = split_evenly(tile, s.k, splits).split_k;
   const std::int64_t groups =
       divide_up(s.m, tile.m) * divide_up(s.n, tile.n) * s.groups * divide_up(s.k, split_k);
   const std::int64_t wave = kMultiprocessors * tile.resident, waves = groups / wave;

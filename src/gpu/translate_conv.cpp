@@ -31,10 +31,22 @@ ConvPlan choose(const kernels::ConvDesc& desc, DType type, const EpilogueDesc& e
   fail(ErrorKind::Unsupported, "every convolution kernel is to be avoided");
 }
 
+DeviceBufferPtr upload_weights(Device& device, DeviceQueue& queue, const ConvPlan& plan,
+                               const Tensor& w, const kernels::WeightStrides& strides,
+                               std::string_view what) {
+  const auto packed = w.dtype() == DType::F32 ? plan.pack(w.span<float>().data(), strides)
+                                              : plan.pack(w.to_f32().data(), strides);
+  return upload(device, queue, packed.data(), packed.size(), what);
+}
+
 class ConvKernel final : public Kernel {
  public:
   ConvKernel(const TranslateContext& ctx, const ops::Conv& op, const Tensor& w)
-      : op_(op), type_(ctx.in(0).dtype), w_shape_(w.shape()), avoid_(ctx.options.avoid_kernels) {
+      : op_(op),
+        device_(ctx.device),
+        type_(ctx.in(0).dtype),
+        w_shape_(w.shape()),
+        avoid_(ctx.options.avoid_kernels) {
     const cpu::OwnedEpilogue epilogue(ctx.fused, ctx.constant(2));
     epilogue_ = epilogue_desc(epilogue);
     if (ctx.join) {
@@ -45,13 +57,12 @@ class ConvKernel final : public Kernel {
         cpu::conv_desc(op, cpu::typical_shape(op, ctx.in(0).shape, w_shape_), w_shape_);
     const ConvPlan plan = choose(desc, type_, epilogue_, avoid_);
     layout_ = plan.weight_layout();
-    const auto strides = cpu::weight_strides(op.weight_layout, desc);
-    const auto packed = type_ == DType::F32 ? plan.pack(w.span<float>().data(), strides)
-                                            : plan.pack(w.to_f32().data(), strides);
-    const std::string what = "weights of node '" + ctx.node.name + "'";
-    weights_ = upload(ctx.device, ctx.uploads, packed.data(), packed.size(), what);
-    bias_ = upload_row(ctx, epilogue.bias, what);
-    slope_ = upload_row(ctx, epilogue.slope, what);
+    what_ = "weights of node '" + ctx.node.name + "'";
+    weights_ = upload_weights(ctx.device, ctx.uploads, plan, w,
+                              cpu::weight_strides(op.weight_layout, desc), what_);
+    bias_ = upload_row(ctx, epilogue.bias, what_);
+    slope_ = upload_row(ctx, epilogue.slope, what_);
+    if (!is_const(ctx.in(0).shape)) source_ = ctx.in(1).value;
   }
 
   std::string_view name() const override { return "conv"; }
@@ -62,6 +73,8 @@ class ConvKernel final : public Kernel {
  private:
   class Bound;
   ops::Conv op_;
+  Device& device_;
+  std::string what_;
   DType type_;
   Shape w_shape_;
   std::vector<std::string> avoid_;
@@ -69,17 +82,20 @@ class ConvKernel final : public Kernel {
   std::int64_t column_ = 0;  // the first one of the result in a wider output
   WeightLayout layout_ = WeightLayout::Tiles;
   DeviceBufferPtr weights_, bias_, slope_;
+  // For sizes that want the weights in another layout than was guessed; null where sizes are known.
+  std::shared_ptr<const Tensor> source_;
 };
 
 class ConvKernel::Bound final : public BoundKernel {
  public:
-  Bound(const ConvKernel& kernel, ConvPlan plan) : kernel_(kernel), plan_(std::move(plan)) {}
+  Bound(const ConvKernel& kernel, ConvPlan plan, DeviceBufferPtr weights)
+      : kernel_(kernel), plan_(std::move(plan)), weights_(std::move(weights)) {}
   std::size_t workspace_bytes() const override { return plan_.workspace_bytes(); }
   std::string_view variant() const override { return plan_.name(); }
   void run(RunContext& ctx) override {
     ProductAddresses at;
     at.left = address(*ctx.in[0]);
-    at.right = kernel_.weights_->address();
+    at.right = weights_->address();
     if (kernel_.bias_) at.bias = kernel_.bias_->address();
     if (kernel_.slope_) at.slope = kernel_.slope_->address();
     if (kernel_.epilogue_.residual != ResidualAt::None) at.residual = address(*ctx.in.back());
@@ -91,14 +107,19 @@ class ConvKernel::Bound final : public BoundKernel {
  private:
   const ConvKernel& kernel_;
   ConvPlan plan_;
+  DeviceBufferPtr weights_;
 };
 
 std::unique_ptr<BoundKernel> ConvKernel::bind(const BindContext& ctx) const {
-  ConvPlan plan = choose(cpu::conv_desc(op_, ctx.in[0]->shape, w_shape_), type_, epilogue_, avoid_);
-  check(plan.weight_layout() == layout_, ErrorKind::Unsupported,
-        "an input of shape {} needs another kernel than the one that its weights were packed for",
-        ctx.in[0]->shape.str());
-  return std::make_unique<Bound>(*this, std::move(plan));
+  const auto desc = cpu::conv_desc(op_, ctx.in[0]->shape, w_shape_);
+  ConvPlan plan = choose(desc, type_, epilogue_, avoid_);
+  DeviceBufferPtr weights = weights_;
+  if (plan.weight_layout() != layout_) {
+    check(source_ != nullptr, ErrorKind::Internal, "{} are packed for other sizes", what_);
+    weights = upload_weights(device_, *device_.make_queue(), plan, *source_,
+                             cpu::weight_strides(op_.weight_layout, desc), what_);
+  }
+  return std::make_unique<Bound>(*this, std::move(plan), std::move(weights));
 }
 
 }  // namespace

@@ -81,6 +81,11 @@ ValueId matmul(Graph& g, const std::string& name, ValueId a, ValueId b) {
   check(ra > 0 && rb > 0, ErrorKind::Shape,
         "matmul of shapes {} and {}: expected at least one axis each", str(g.fact(a).shape),
         str(g.fact(b).shape));
+  const Dim& ka = g.fact(a).shape.back();
+  const Dim& kb = g.fact(b).shape[static_cast<std::size_t>(std::max(rb - 2, 0))];
+  check(!ka.is_const() || !kb.is_const() || ka == kb, ErrorKind::Shape,
+        "matmul of shapes {} and {}: {} columns, but {} rows", str(g.fact(a).shape),
+        str(g.fact(b).shape), ka.str(), kb.str());
   constexpr std::string_view kBatch = "bcdefghijlopqrstuvw";
   const auto batch_a = static_cast<std::size_t>(std::max(ra - 2, 0));
   const auto batch_b = static_cast<std::size_t>(std::max(rb - 2, 0));

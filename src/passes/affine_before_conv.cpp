@@ -37,20 +37,23 @@ std::optional<Patch> affine_before_conv(const Graph& g, const Node& n) {
   if (w == nullptr || !used_once(g, x)) return std::nullopt;
   const auto step = channel_step(g, x, ops::channel_axis(op.layout, g.fact(x).rank()));
   if (!step || (op.group != 1 && !step->is_scalar())) return std::nullopt;
-  const Tensor scaled =
-      multiply(*w, along_axis(step->c, w->rank(), input_channel_axis(op.weight_layout, w->rank())));
+  if (step->fn == ops::BinaryFn::Add && is_16_bit_float(w->dtype())) return std::nullopt;
+  const auto scaled = folded(
+      ops::BinaryFn::Mul, *w,
+      along_axis(step->c, w->rank(), input_channel_axis(op.weight_layout, w->rank())), Of::Weights);
+  if (!scaled) return std::nullopt;
 
   Patch patch(g);
   std::vector<ValueId> inputs = n.inputs;
   inputs[0] = step->x;
   if (step->fn == ops::BinaryFn::Mul) {
-    inputs[1] = patch.constant(n.name + ".weight", scaled);
+    inputs[1] = patch.constant(n.name + ".weight", *scaled);
   } else {
     const bool has_bias = n.inputs.size() > 2 && n.inputs[2].present();
     const Tensor* b = has_bias ? constant(g, n.inputs[2]) : nullptr;
     if (!unpadded(op.padding) || (has_bias && b == nullptr)) return std::nullopt;
-    Tensor sum = sum_to_outputs(scaled, output_channel_axis(op.weight_layout, w->rank()));
-    if (b != nullptr) sum = add(*b, sum);
+    Tensor sum = sum_to_outputs(*scaled, output_channel_axis(op.weight_layout, w->rank()));
+    if (b != nullptr) sum = *folded(ops::BinaryFn::Add, *b, sum, Of::Weights);
     inputs.resize(3);
     inputs[2] = patch.constant(n.name + ".bias", sum);
   }

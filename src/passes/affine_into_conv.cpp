@@ -11,17 +11,17 @@ using ops::Conv;
 using ops::ConvTranspose;
 using ops::WeightLayout;
 
-// w·s by output channel; nothing for a layout that the rule does not know.
+// w·s by output channel; nothing for a layout that the rule does not know, or out of range.
 std::optional<Tensor> scaled_weights(const Node& conv, const Tensor& w, const Tensor& s) {
   const int rank = w.rank();
   if (const auto* op = conv.op->as<Conv>()) {
     const int axis = output_channel_axis(op->weight_layout, rank);
-    return multiply(w, along_axis(s, rank, axis));
+    return folded(BinaryFn::Mul, w, along_axis(s, rank, axis), Of::Weights);
   }
   const auto& op = *conv.op->as<ConvTranspose>();
-  if (s.elements() == 1) return multiply(w, along_axis(s, rank, 0));
+  if (s.elements() == 1) return folded(BinaryFn::Mul, w, along_axis(s, rank, 0), Of::Weights);
   if (op.weight_layout == WeightLayout::HWIO && op.group == 1) {
-    return multiply(w, along_axis(s, rank, rank - 2));
+    return folded(BinaryFn::Mul, w, along_axis(s, rank, rank - 2), Of::Weights);
   }
   if (op.weight_layout != WeightLayout::IOHW) return std::nullopt;
   // [Cin, Cout/group, k…] as [group, Cin/group, Cout/group, k…].
@@ -32,9 +32,11 @@ std::optional<Tensor> scaled_weights(const Node& conv, const Tensor& w, const Te
   std::vector<std::int64_t> scale(split.size(), 1);
   scale[0] = op.group;
   scale[2] = split[2];
-  const Tensor product = multiply(w.reshaped(Shape(std::span<const std::int64_t>(split))),
-                                  s.reshaped(Shape(std::span<const std::int64_t>(scale))));
-  return product.reshaped(w.shape());
+  const auto product =
+      folded(BinaryFn::Mul, w.reshaped(Shape(std::span<const std::int64_t>(split))),
+             s.reshaped(Shape(std::span<const std::int64_t>(scale))), Of::Weights);
+  if (!product) return std::nullopt;
+  return product->reshaped(w.shape());
 }
 
 const ops::Layout* layout_of(const Operator& op) {
@@ -66,10 +68,16 @@ std::optional<Patch> affine_into_conv(const Graph& g, const Node& n) {
     const auto scaled = scaled_weights(conv, *w, step->c);
     if (!scaled) return std::nullopt;
     inputs[1] = patch.constant(conv.name + ".weight", *scaled);
-    if (b != nullptr) inputs.push_back(patch.constant(conv.name + ".bias", multiply(*b, step->c)));
+    if (b != nullptr) {
+      const auto bias = folded(BinaryFn::Mul, *b, step->c, Of::Weights);
+      if (!bias) return std::nullopt;
+      inputs.push_back(patch.constant(conv.name + ".bias", *bias));
+    }
   } else {
-    const Tensor sum = b != nullptr ? add(*b, step->c) : widened(step->c, *cout);
-    inputs.push_back(patch.constant(conv.name + ".bias", sum));
+    const auto sum = b != nullptr ? folded(BinaryFn::Add, *b, step->c, Of::Weights)
+                                  : std::optional(widened(step->c, *cout));
+    if (!sum) return std::nullopt;
+    inputs.push_back(patch.constant(conv.name + ".bias", *sum));
   }
   const ValueId made = patch.add1(conv.name, conv.op, inputs);
   return replacing(g, std::move(patch), output_of(n), made);

@@ -1,5 +1,9 @@
 #include "passes/channel_constant.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <span>
+
 #include "ops/move.hpp"
 
 namespace treadle::passes {
@@ -25,6 +29,31 @@ Shape flat(std::int64_t n) {
   return Shape({n});
 }
 
+// Whether numbers of f32 can be stored as 16-bit floats: none too large and, of `Elements`, each
+// or, of `Weights`, the largest with all its digits.
+bool fit(std::span<const float> values, DType dtype, Of of) {
+  const float most = dtype == DType::F16 ? 65504.0f : 3.3895314e38f;
+  const float least = dtype == DType::F16 ? 6.103515625e-5f : 1.17549435e-38f;
+  float largest = 0;
+  for (const float v : values) {
+    if (!(std::abs(v) <= most)) return false;
+    if (of == Of::Elements && v != 0.0f && std::abs(v) < least) return false;
+    largest = std::max(largest, std::abs(v));
+  }
+  return largest == 0.0f || largest >= least;
+}
+
+std::optional<Tensor> in_range(const Operator& op, const std::vector<Tensor>& constants, Of of) {
+  const DType dtype = constants[0].dtype();
+  if (is_16_bit_float(dtype)) {
+    std::vector<Tensor> wide;
+    for (const Tensor& c : constants)
+      wide.push_back(Tensor::from(c.shape(), std::span<const float>(c.to_f32())));
+    if (!fit(evaluate_constant(op, wide).span<float>(), dtype, of)) return std::nullopt;
+  }
+  return evaluate_constant(op, constants);
+}
+
 }  // namespace
 
 std::optional<ChannelStep> any_channel_step(const Graph& g, ValueId v, int& axis) {
@@ -47,12 +76,13 @@ std::optional<ChannelStep> any_channel_step(const Graph& g, ValueId v, int& axis
       return ChannelStep{op->fn, x, values};
     case BinaryFn::Sub:
       if (right == nullptr) return std::nullopt;
-      return ChannelStep{BinaryFn::Add, x,
-                         evaluate_constant(ops::Unary(ops::UnaryFn::Neg), {values})};
-    case BinaryFn::Div:
+      return ChannelStep{BinaryFn::Add, x, *folded(ops::UnaryFn::Neg, values)};
+    case BinaryFn::Div: {
       if (right == nullptr) return std::nullopt;
-      return ChannelStep{BinaryFn::Mul, x,
-                         evaluate_constant(ops::Unary(ops::UnaryFn::Reciprocal), {values})};
+      auto inverse = folded(ops::UnaryFn::Reciprocal, values);
+      if (!inverse) return std::nullopt;
+      return ChannelStep{BinaryFn::Mul, x, std::move(*inverse)};
+    }
     default:
       return std::nullopt;
   }
@@ -76,12 +106,16 @@ Tensor widened(const Tensor& c, std::int64_t n) {
   return evaluate_constant(ops::Expand({Dim(n)}), {c});
 }
 
-Tensor multiply(const Tensor& a, const Tensor& b) {
-  return evaluate_constant(Binary(BinaryFn::Mul), {a, b});
+std::optional<Tensor> folded(BinaryFn fn, const Tensor& a, const Tensor& b, Of of) {
+  return in_range(Binary(fn), {a, b}, of);
 }
 
-Tensor add(const Tensor& a, const Tensor& b) {
-  return evaluate_constant(Binary(BinaryFn::Add), {a, b});
+std::optional<Tensor> folded(ops::UnaryFn fn, const Tensor& c) {
+  return in_range(ops::Unary(fn), {c}, Of::Elements);
+}
+
+bool is_16_bit_float(DType dtype) {
+  return dtype == DType::F16 || dtype == DType::BF16;
 }
 
 int output_channel_axis(WeightLayout layout, int rank) {

@@ -25,8 +25,15 @@ std::optional<ChannelStep> any_channel_step(const Graph& g, ValueId v, int& axis
 Tensor along_axis(const Tensor& c, int rank, int axis);
 // c repeated to [n] when it has one element.
 Tensor widened(const Tensor& c, std::int64_t n);
-Tensor multiply(const Tensor& a, const Tensor& b);
-Tensor add(const Tensor& a, const Tensor& b);
+
+// a ∘ b (Add or Mul), or nothing where a 16-bit float would leave its range, or lose its digits,
+// though no value of the model does. Weights may have elements that do, beside larger ones.
+enum class Of : std::uint8_t { Elements, Weights };
+std::optional<Tensor> folded(ops::BinaryFn fn, const Tensor& a, const Tensor& b, Of of);
+// −c, 1/c alike.
+std::optional<Tensor> folded(ops::UnaryFn fn, const Tensor& c);
+// Of what folds sums: x·b + a·b is not (x+a)·b in 16 bits.
+bool is_16_bit_float(DType dtype);
 
 // The axes of output and input channels of Conv weights.
 int output_channel_axis(ops::WeightLayout layout, int rank);

@@ -2,7 +2,7 @@
 // (x+a)·b → x·b + a·b. Shortens the chain, or moves an addition behind a multiplication.
 //
 // Only when the inner result has no other use, and a and b have at most one axis that is not 1.
-#include "passes/match.hpp"
+#include "passes/channel_constant.hpp"
 #include "passes/rule.hpp"
 
 namespace treadle::passes {
@@ -36,9 +36,11 @@ std::optional<Step> step_of(const Graph& g, ValueId v) {
     case BinaryFn::Sub:
       if (left) return std::nullopt;
       return Step{BinaryFn::Add, x, evaluate_constant(ops::Unary(ops::UnaryFn::Neg), {c})};
-    case BinaryFn::Div:
-      if (left) return std::nullopt;
-      return Step{BinaryFn::Mul, x, evaluate_constant(ops::Unary(ops::UnaryFn::Reciprocal), {c})};
+    case BinaryFn::Div: {
+      const auto inverse = left ? std::nullopt : folded(ops::UnaryFn::Reciprocal, c);
+      if (!inverse) return std::nullopt;
+      return Step{BinaryFn::Mul, x, *inverse};
+    }
     default:
       return std::nullopt;
   }
@@ -63,20 +65,20 @@ std::optional<Patch> merge_affine(const Graph& g, const Node& n) {
   const auto inner = step_of(g, mid);
   if (!inner || !small(outer->c) || !small(inner->c)) return std::nullopt;
   if (outer->fn == BinaryFn::Add && inner->fn == BinaryFn::Mul) return std::nullopt;
+  if (outer->fn != inner->fn && is_16_bit_float(g.fact(out).dtype)) return std::nullopt;
 
-  const Tensor both = evaluate_constant(Binary(outer->fn), {inner->c, outer->c});
+  const auto both = folded(outer->fn, inner->c, outer->c, Of::Elements);
+  if (!both || !small(*both)) return std::nullopt;
   Patch patch(g);
   ValueId made;
   if (outer->fn == inner->fn) {
-    if (!small(both)) return std::nullopt;
     made = patch.add1(n.name, make_op<Binary>(outer->fn),
-                      {inner->x, patch.constant(n.name + ".constant", both)});
+                      {inner->x, patch.constant(n.name + ".constant", *both)});
   } else {
-    if (!small(both)) return std::nullopt;
     const ValueId product = patch.add1(n.name + ".scaled", make_op<Binary>(BinaryFn::Mul),
                                        {inner->x, patch.constant(n.name + ".scale", outer->c)});
     made = patch.add1(n.name, make_op<Binary>(BinaryFn::Add),
-                      {product, patch.constant(n.name + ".shift", both)});
+                      {product, patch.constant(n.name + ".shift", *both)});
   }
   return replacing(g, std::move(patch), out, made);
 }

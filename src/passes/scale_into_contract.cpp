@@ -22,10 +22,12 @@ std::optional<Scaled> scaled_operand(const Graph& g, const Node& contract, std::
   for (std::size_t k = 0; k < contract.inputs.size(); ++k) {
     const Tensor* w = constant(g, contract.inputs[k]);
     if (k == except || w == nullptr) continue;
-    if (c.elements() == 1) return Scaled{k, multiply(*w, along_axis(c, w->rank(), 0))};
-    const std::size_t axis = op.inputs[k].find(letter);
-    if (axis == std::string::npos || w->shape()[axis] != c.elements()) continue;
-    return Scaled{k, multiply(*w, along_axis(c, w->rank(), static_cast<int>(axis)))};
+    const std::size_t axis = c.elements() == 1 ? 0 : op.inputs[k].find(letter);
+    if (c.elements() != 1 && (axis == std::string::npos || w->shape()[axis] != c.elements()))
+      continue;
+    auto product =
+        folded(BinaryFn::Mul, *w, along_axis(c, w->rank(), static_cast<int>(axis)), Of::Weights);
+    if (product) return Scaled{k, std::move(*product)};
   }
   return std::nullopt;
 }

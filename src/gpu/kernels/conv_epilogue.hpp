@@ -29,8 +29,10 @@ TK_FN void tk_store_some(TK_GLOBAL T* p, TK_LOCAL const tk_vec<V>& r, int valid,
   }
 }
 
+// The upper bound wins, as ONNX has it; NaN stays.
 TK_FN float tk_clip(float v, float low, float high) {
-  return v < low ? low : v > high ? high : v;
+  v = v < low ? low : v;
+  return v > high ? high : v;
 }
 
 // Activations up to kActHardSwish.
