@@ -150,9 +150,9 @@ std::string html_escaped(std::string_view text) {
 
 std::string to_html(const Report& report) {
   const std::string title = html_escaped(title_of(report));
-  return std::string(kHead) + "<title>" + title + "</title>\n" + kStyle + "</head>\n<body>\n<h1>" +
-         title + "</h1>\n" + summary(report) + changed(report) + by_series(report) +
-         "</body>\n</html>\n";
+  return fmt::format(
+      "{0}<title>{1}</title>\n{2}</head>\n<body>\n<h1>{1}</h1>\n{3}{4}{5}</body>\n</html>\n", kHead,
+      title, kStyle, summary(report), changed(report), by_series(report));
 }
 
 }  // namespace treadle::cli::report
