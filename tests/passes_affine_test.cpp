@@ -122,6 +122,19 @@ TEST(HalfPrecision, ConstantsThatDoNotFitStayApart) {
                 {7e-4, 1.4e-3});
 }
 
+// Changing a sign loses nothing, whatever the digits.
+TEST(HalfPrecision, DenormalsAreSubtracted) {
+  expect_halves(
+      {1, 1, 1, 2}, {0, 1e-5f},
+      [](Graph& g, ValueId x) {
+        const ValueId t =
+            g.add1("conv", conv_op(0), {x, g.add_constant("w", halves({1, 1, 1, 1}, {1}))});
+        return ops::binary(g, "y", BinaryFn::Sub, t,
+                           g.add_constant("c", halves({1, 1, 1, 1}, {1e-5f})));
+      },
+      {-1e-5, 0}, 1e-2);
+}
+
 TEST(HalfPrecision, ConstantsThatFitMeet) {
   Graph g;
   const ValueId x = source(g, "x", {1, 1, 1, 4}, DType::F16);

@@ -53,7 +53,7 @@ std::optional<Patch> affine_before_conv(const Graph& g, const Node& n) {
     const Tensor* b = has_bias ? constant(g, n.inputs[2]) : nullptr;
     if (!unpadded(op.padding) || (has_bias && b == nullptr)) return std::nullopt;
     Tensor sum = sum_to_outputs(*scaled, output_channel_axis(op.weight_layout, w->rank()));
-    if (b != nullptr) sum = *folded(ops::BinaryFn::Add, *b, sum, Of::Weights);
+    if (b != nullptr) sum = evaluate_constant(ops::Binary(ops::BinaryFn::Add), {*b, sum});
     inputs.resize(3);
     inputs[2] = patch.constant(n.name + ".bias", sum);
   }

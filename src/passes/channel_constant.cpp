@@ -76,10 +76,11 @@ std::optional<ChannelStep> any_channel_step(const Graph& g, ValueId v, int& axis
       return ChannelStep{op->fn, x, values};
     case BinaryFn::Sub:
       if (right == nullptr) return std::nullopt;
-      return ChannelStep{BinaryFn::Add, x, *folded(ops::UnaryFn::Neg, values)};
+      return ChannelStep{BinaryFn::Add, x,
+                         evaluate_constant(ops::Unary(ops::UnaryFn::Neg), {values})};
     case BinaryFn::Div: {
       if (right == nullptr) return std::nullopt;
-      auto inverse = folded(ops::UnaryFn::Reciprocal, values);
+      auto inverse = reciprocal(values);
       if (!inverse) return std::nullopt;
       return ChannelStep{BinaryFn::Mul, x, std::move(*inverse)};
     }
@@ -110,8 +111,8 @@ std::optional<Tensor> folded(BinaryFn fn, const Tensor& a, const Tensor& b, Of o
   return in_range(Binary(fn), {a, b}, of);
 }
 
-std::optional<Tensor> folded(ops::UnaryFn fn, const Tensor& c) {
-  return in_range(ops::Unary(fn), {c}, Of::Elements);
+std::optional<Tensor> reciprocal(const Tensor& c) {
+  return in_range(ops::Unary(ops::UnaryFn::Reciprocal), {c}, Of::Elements);
 }
 
 bool is_16_bit_float(DType dtype) {

@@ -30,9 +30,9 @@ Tensor widened(const Tensor& c, std::int64_t n);
 // though no value of the model does. Weights may have elements that do, beside larger ones.
 enum class Of : std::uint8_t { Elements, Weights };
 std::optional<Tensor> folded(ops::BinaryFn fn, const Tensor& a, const Tensor& b, Of of);
-// −c, 1/c alike.
-std::optional<Tensor> folded(ops::UnaryFn fn, const Tensor& c);
-// Of what folds sums: x·b + a·b is not (x+a)·b in 16 bits.
+// 1/c, or nothing alike.
+std::optional<Tensor> reciprocal(const Tensor& c);
+// Types in which (x+a)·b must not become x·b + a·b.
 bool is_16_bit_float(DType dtype);
 
 // The axes of output and input channels of Conv weights.

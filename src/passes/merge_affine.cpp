@@ -37,7 +37,7 @@ std::optional<Step> step_of(const Graph& g, ValueId v) {
       if (left) return std::nullopt;
       return Step{BinaryFn::Add, x, evaluate_constant(ops::Unary(ops::UnaryFn::Neg), {c})};
     case BinaryFn::Div: {
-      const auto inverse = left ? std::nullopt : folded(ops::UnaryFn::Reciprocal, c);
+      const auto inverse = left ? std::nullopt : reciprocal(c);
       if (!inverse) return std::nullopt;
       return Step{BinaryFn::Mul, x, *inverse};
     }
