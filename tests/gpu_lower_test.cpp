@@ -177,6 +177,17 @@ TEST(GpuLower, ChainsEndAtOperatorsKeptOnTheCpu) {
     expect_same_as_cpu(session, cpu, chain_input(n, DType::F32), 1e-6);
 }
 
+// Of a graph of one input [N, 6].
+void expect_three_launches(Graph g) {
+  Graph copy = g;
+  Session session(gpu::lower(std::move(copy), {}, device())), cpu(cpu::lower(std::move(g), {}));
+  EXPECT_EQ(kernels_of(session.program()).size(), 3u);
+  for (const std::int64_t n : {3, 3, 1, 65})
+    expect_same_as_cpu(
+        session, cpu,
+        {Value(test::random_tensor(DType::F32, {n, 6}, static_cast<std::uint32_t>(n)))}, 1e-6);
+}
+
 // More operands than one launch takes.
 TEST(GpuLower, ChainsEndAtTheMostOperands) {
   Graph g;
@@ -190,13 +201,7 @@ TEST(GpuLower, ChainsEndAtTheMostOperands) {
     v = g.add1("tanh" + k, make_op<ops::Unary>(ops::UnaryFn::Tanh), {v});
   }
   g.set_outputs({v}, {"y"});
-  Graph copy = g;
-  Session session(gpu::lower(std::move(copy), {}, device())), cpu(cpu::lower(g, {}));
-  EXPECT_EQ(kernels_of(session.program()).size(), 3u);
-  for (const std::int64_t n : {3, 3, 1, 65})
-    expect_same_as_cpu(
-        session, cpu,
-        {Value(test::random_tensor(DType::F32, {n, 6}, static_cast<std::uint32_t>(n)))}, 1e-6);
+  expect_three_launches(std::move(g));
 }
 
 // As many links as one launch takes: 30 are three of 12, 12 and 6.
@@ -207,13 +212,7 @@ TEST(GpuLower, ChainsEndAtTheMostLinks) {
     v = g.add1("u" + std::to_string(i),
                make_op<ops::Unary>(i % 2 == 0 ? ops::UnaryFn::Sin : ops::UnaryFn::Abs), {v});
   g.set_outputs({v}, {"y"});
-  Graph copy = g;
-  Session session(gpu::lower(std::move(copy), {}, device())), cpu(cpu::lower(g, {}));
-  EXPECT_EQ(kernels_of(session.program()).size(), 3u);
-  for (const std::int64_t n : {3, 3, 1, 65})
-    expect_same_as_cpu(
-        session, cpu,
-        {Value(test::random_tensor(DType::F32, {n, 6}, static_cast<std::uint32_t>(n)))}, 1e-6);
+  expect_three_launches(std::move(g));
 }
 
 // Two links of 5 and 3 axes that do not merge; of their chain, 7 do not.
@@ -382,6 +381,25 @@ TEST(GpuLower, ConvolutionsWhoseKernelIsKnownLate) {
         session, cpu,
         {Value(test::random_tensor(DType::F32, {1, 2, w, 512}, static_cast<std::uint32_t>(w)))},
         1e-4);
+}
+
+// The result has no axis that a bias could lie along.
+TEST(GpuLower, ScalarProductsTakeNoEpilogue) {
+  Graph g;
+  const ValueId a = g.add_source("a", Fact::tensor(DType::F32, {3}));
+  const ValueId b = g.add_source("b", Fact::tensor(DType::F32, {3}));
+  const ValueId c = g.add_constant("c", Tensor::scalar<float>(0.5f));
+  const ValueId v =
+      g.add1("product", make_op<ops::Contract>(std::vector<std::string>{"k", "k"}, ""), {a, b});
+  g.set_outputs({g.add1("add", make_op<ops::Binary>(ops::BinaryFn::Add), {v, c})}, {"y"});
+  Graph copy = g;
+  Session session(gpu::lower(std::move(copy), {}, device())), cpu(cpu::lower(g, {}));
+  EXPECT_EQ(kernels_of(session.program()), (std::vector<std::string>{"Contract", "Binary"}));
+  EXPECT_EQ(kernels_of(cpu.program()), (std::vector<std::string>{"Contract", "Binary"}));
+  expect_same_as_cpu(session, cpu,
+                     {Value(test::random_tensor(DType::F32, {3}, 1)),
+                      Value(test::random_tensor(DType::F32, {3}, 2))},
+                     1e-6);
 }
 
 TEST(GpuLower, ExactModelsRoundEachResultInHalfPrecision) {

@@ -37,20 +37,6 @@ double x_of(std::size_t i, std::size_t count) {
   return kLeft + (kRight - kLeft) * static_cast<double>(i) / static_cast<double>(count - 1);
 }
 
-const char* class_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::Regression:
-      return "worse";
-    case Verdict::Improvement:
-      return "better";
-    case Verdict::SuspectWorse:
-    case Verdict::SuspectBetter:
-      return "suspect";
-    default:
-      return "same";
-  }
-}
-
 std::string circle(const Point& p, const char* kind, double radius) {
   return fmt::format(
       "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:g}\"><title>{}</title></circle>",
@@ -120,7 +106,8 @@ std::string chart_of(const Report& report, const Row& row) {
   out += fmt::format("<polyline points=\"{}\"/>", path);
   for (std::size_t i = 0; i + 2 < points.size(); ++i) out += circle(points[i], "run", 2);
   out += circle(points[points.size() - 2], "base", 4);
-  out += circle(points.back(), class_of(row.verdict), 5);
+  const char* const style = style_of(row.verdict);
+  out += circle(points.back(), *style ? style : "same", 5);
   if (!row.runs.empty()) {
     const std::string& since = report.history[row.runs[row.runs.size() + 2 - points.size()]].time;
     out += svg_text(kLeft, kHeight - 2, "start", since.substr(0, 10));

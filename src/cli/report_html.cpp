@@ -46,23 +46,9 @@ svg circle.suspect { fill: var(--suspect); } svg circle.same { fill: var(--text)
 </style>
 )";
 
-const char* kind_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::Regression:
-      return "worse";
-    case Verdict::Improvement:
-      return "better";
-    case Verdict::SuspectWorse:
-    case Verdict::SuspectBetter:
-      return "suspect";
-    default:
-      return "";
-  }
-}
-
 std::string card(const Report& report, const Row& row, const std::string& title) {
   const Metric& metric = kMetrics[row.metric];
-  const char* kind = kind_of(row.verdict);
+  const char* kind = style_of(row.verdict);
   std::string out = fmt::format("<div class=\"card {}\"><h3>{}</h3>", kind, html_escaped(title));
   out += fmt::format(
       "<p>{} → {} <b class=\"{}\">{}</b>{}</p>", html_escaped(value_text(metric, row.base)),
@@ -75,7 +61,7 @@ std::string card(const Report& report, const Row& row, const std::string& title)
 std::string changed(const Report& report) {
   std::string out;
   for (const Row& row : report.rows)
-    if (*kind_of(row.verdict))
+    if (*style_of(row.verdict))
       out += card(report, row,
                   fmt::format("{}: {} ({})", entry_text(row.key), kMetrics[row.metric].title,
                               device_of(row.key)));
@@ -146,6 +132,20 @@ std::string html_escaped(std::string_view text) {
     }
   }
   return out;
+}
+
+const char* style_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Regression:
+      return "worse";
+    case Verdict::Improvement:
+      return "better";
+    case Verdict::SuspectWorse:
+    case Verdict::SuspectBetter:
+      return "suspect";
+    default:
+      return "";
+  }
 }
 
 std::string to_html(const Report& report) {

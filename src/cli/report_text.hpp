@@ -29,6 +29,8 @@ std::string to_html(const Report& report);
 
 // Text in HTML, in element content and in quoted attributes. Control characters are replaced.
 std::string html_escaped(std::string_view text);
+// The style of the page for a verdict: "worse", "better" or "suspect"; empty for the others.
+const char* style_of(Verdict verdict);
 // An inline SVG of the history, the base and the new value of a row.
 std::string chart_of(const Report& report, const Row& row);
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "cli/statistics.hpp"
 #include "cli/terminal.hpp"
 
 namespace treadle::cli {
@@ -23,13 +23,6 @@ constexpr Column kColumns[] = {{"eval_ms", "run ms", 4},
                                {"ready_ms", "ready ms", 2},
                                {"first_ms", "first ms", 2},
                                {"rss_peak_mb", "peak MB", 1}};
-
-double median(std::vector<double> values) {
-  if (values.empty()) return kNone;
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
@@ -60,7 +53,8 @@ void SuiteResults::add(std::size_t program, const Json& record) {
 
 double SuiteResults::median_of(const Line& line, const std::string& metric) {
   for (const auto* values : {&line.calm, &line.all})
-    if (const auto at = values->find(metric); at != values->end()) return median(at->second);
+    if (const auto at = values->find(metric); at != values->end())
+      return statistics::median(at->second).value_or(kNone);
   return kNone;
 }
 
