@@ -126,6 +126,50 @@ TEST(GpuLower, FusedOperatorsThatTheDeviceRefusesAreTakenApart) {
     expect_same_as_cpu(session, cpu, input(batch, 9, DType::F16), 2e-3);
 }
 
+TEST(GpuLower, ActivationsKeptOnTheCpuAreNotFused) {
+  LowerOptions options;
+  options.keep_on_cpu = {"Unary"};
+  Session session(gpu::lower(vision(), options, device())), cpu(cpu::lower(vision(), {}));
+  for (const Step& s : session.program().steps) {
+    EXPECT_EQ(s.fused, "") << s.name;
+    EXPECT_EQ(s.why_on_cpu == "kept on the CPU by option", s.op_name == "Unary") << s.name;
+  }
+  expect_same_as_cpu(session, cpu, input(2, 5), 1e-5);
+}
+
+TEST(GpuLower, WhatMustBeOnTheDeviceIsNamedByItsOwnNode) {
+  LowerOptions options;
+  options.keep_on_cpu = {"Conv"};
+  options.require_device = true;
+  try {
+    gpu::lower(vision(), options, device());
+    ADD_FAILURE() << "expected an error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
+    const std::string text = e.what();
+    EXPECT_NE(text.find("(Conv"), std::string::npos) << text;
+    EXPECT_EQ(text.find("(Unary"), std::string::npos) << text;
+  }
+}
+
+TEST(GpuLower, NamesThatStandForNothingAreErrors) {
+  LowerOptions kept, avoided;
+  kept.keep_on_cpu = {"Convolution"};
+  avoided.avoid_kernels = {"winograd"};
+  for (const auto& [options, name] :
+       {std::pair{kept, "'Convolution'"}, std::pair{avoided, "'winograd'"}}) {
+    try {
+      gpu::lower(vision(), options, device());
+      ADD_FAILURE() << "expected an error";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::Parse);
+      EXPECT_NE(e.message().find(name), std::string::npos) << e.message();
+    }
+  }
+  avoided.avoid_kernels = {"depthwise", "gemm_64x64", "direct"};
+  EXPECT_NO_THROW(gpu::lower(vision(), avoided, device()));
+}
+
 // x → exp → ·y → c − · → + x → tanh, where x, y and c broadcast; the last value is read twice.
 Graph elementwise_chain(DType dtype) {
   Graph g;

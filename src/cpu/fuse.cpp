@@ -99,7 +99,8 @@ bool has_epilogue_kernel(const Graph& graph, const Node& node) {
 }
 
 Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order,
-                     const TakesEpilogue& takes_epilogue) {
+                     const TakesEpilogue& takes_epilogue,
+                     std::span<const std::string> stays_alone) {
   Fusions fusions;
   fusions.absorbed.assign(graph.node_count(), false);
   for (NodeId id : order) {
@@ -110,7 +111,8 @@ Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order,
     NodeId tail = producer.id;
     while (const Node* const next = only_user(graph, value)) {
       if (fusions.absorbed[next->id] ||
-          next->outputs[0].fact.dtype != producer.outputs[0].fact.dtype)
+          next->outputs[0].fact.dtype != producer.outputs[0].fact.dtype ||
+          std::ranges::find(stays_alone, next->op->name()) != stays_alone.end())
         break;
       bool taken = false;
       if (const auto* unary = next->op->as<ops::Unary>()) {

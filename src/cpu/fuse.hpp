@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -43,7 +44,8 @@ struct Fusions {
   std::unordered_map<NodeId, NodeId> tail;       // last absorbed node → producer
   std::vector<bool> absorbed;                    // by node id; producers with a tail included
 };
+// `stays_alone` names operators that are in no epilogue.
 Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order,
-                     const TakesEpilogue& takes_epilogue);
+                     const TakesEpilogue& takes_epilogue, std::span<const std::string> stays_alone);
 
 }  // namespace treadle::cpu

@@ -74,7 +74,8 @@ class Lowering {
       if (!may_skip_rounding(n.outputs[0].fact.dtype)) return false;
       return target_ ? target_->takes_epilogue(g, n) : has_epilogue_kernel(g, n);
     };
-    if (!program_->options.reference) fusions_ = find_fusions(graph_, order, takes_epilogue);
+    if (!program_->options.reference)
+      fusions_ = find_fusions(graph_, order, takes_epilogue, program_->options.keep_on_cpu);
     fusions_.absorbed.resize(graph_.node_count(), false);
     if (target_ && !program_->options.reference) {
       if (!is_kept("Concat")) joins_ = find_joins(graph_, order, fusions_, takes_epilogue);
@@ -91,7 +92,7 @@ class Lowering {
     for (NodeId id : order) {
       const Node& n = graph_.node(id);
       if (n.op->as<Source>()) continue;
-      in_context([&] { return describe(n); }, [&] { lower(n); });
+      lower(n);
     }
     for (std::size_t i = 0; i < graph_.outputs().size(); ++i) add_output(i);
     drop_unused_constants();
@@ -216,10 +217,7 @@ class Lowering {
       program_->values[static_cast<std::size_t>(id)].constant = c->value();
       return;
     }
-    if (auto check = shape_check(graph_, n, label_of(n))) {
-      check->step = static_cast<int>(program_->steps.size());
-      program_->checks.push_back(std::move(*check));
-    }
+    in_context([&] { return describe(n); }, [&] { add_check(n); });
     if (fusions_.absorbed[n.id]) {
       if (auto it = fusions_.tail.find(n.id); it != fusions_.tail.end())
         add_step(graph_.node(it->second));
@@ -244,7 +242,19 @@ class Lowering {
     add_step(n);
   }
 
+  void add_check(const Node& n) {
+    auto check = shape_check(graph_, n, label_of(n));
+    if (!check) return;
+    check->step = static_cast<int>(program_->steps.size());
+    program_->checks.push_back(std::move(*check));
+  }
+
   void add_step(const Node& n) {
+    if (!in_context([&] { return describe(n); }, [&] { return add_whole(n); })) add_apart(n);
+  }
+
+  // The node and what is fused into it as one step; false where nothing computes them together.
+  bool add_whole(const Node& n) {
     Step step;
     step.name = n.name;
     step.op_name = std::string(n.op->name());
@@ -256,13 +266,11 @@ class Lowering {
       step.fused = fused->text;
       if (fused->residual.present()) inputs.push_back(fused->residual);
     }
-    if (target_ && !program_->options.reference && add_device_step(n, fused, inputs, step)) return;
+    if (target_ && !program_->options.reference && add_device_step(n, fused, inputs, step))
+      return true;
     Translation t;
     if (!program_->options.reference) t = translate({graph_, n, program_->options, fused});
-    if (!t.kernel && fused) {
-      add_apart(n);
-      return;
-    }
+    if (!t.kernel && fused) return false;
     for (ValueId v : inputs) step.in.push_back(id_of(v));
     step.kernel = t.kernel;
     step.inplace = t.inplace;
@@ -276,6 +284,7 @@ class Lowering {
     add_results(n, fused, step);
     if (step.kernel) release_consumed(n, step);
     program_->steps.push_back(std::move(step));
+    return true;
   }
 
   // A producer that only the device could have computed together with what follows it, and the
@@ -301,7 +310,7 @@ class Lowering {
     if (outputs_known(tail, nullptr) && inputs_known(chain.inputs)) {
       TranslateContext ctx{graph_, tail, program_->options};
       ctx.chain = &chain;
-      t = target_->translate(ctx);
+      t = in_context([&] { return describe(head); }, [&] { return target_->translate(ctx); });
     }
     if (!t.kernel) {
       for (const Chain::Link& l : chain.links) add_step(graph_.node(l.node));

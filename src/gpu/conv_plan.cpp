@@ -311,4 +311,16 @@ std::vector<std::string> conv_variants(const ConvDesc& desc, DType type) {
   return names;
 }
 
+bool begins_conv_variant(std::string_view name) {
+  for (std::uint16_t i = 0; i < static_cast<std::uint16_t>(KernelId::kCount); ++i) {
+    std::string_view kernel = kernel_info(KernelId{i}).name;
+    if (kernel.starts_with("conv_"))
+      kernel.remove_prefix(5);
+    else if (!kernel.starts_with("depthwise_"))
+      continue;
+    if (kernel.substr(0, kernel.rfind('_')).starts_with(name)) return true;
+  }
+  return false;
+}
+
 }  // namespace treadle::gpu

@@ -78,5 +78,7 @@ class ConvPlan {
 
 // The variants that the convolution has, without splits.
 std::vector<std::string> conv_variants(const kernels::ConvDesc& desc, DType type);
+// Whether the name of a variant of some convolution begins so.
+bool begins_conv_variant(std::string_view name);
 
 }  // namespace treadle::gpu

@@ -1,5 +1,6 @@
 #include "gpu/epilogue.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include "base/error.hpp"
@@ -48,9 +49,15 @@ tk::EpilogueParams epilogue_params(const EpilogueDesc& desc, DType type, std::in
   e.act = static_cast<int>(desc.act);
   e.a = desc.a;
   e.b = desc.b;
-  if (desc.act == Act::None) e.a = -kInfinity;
-  if (desc.act == Act::Relu) e.a = 0;
-  if (desc.act == Act::None || desc.act == Act::Relu) e.b = kInfinity;
+  if (desc.act == Act::Relu) {
+    e.a = 0;
+    e.b = kInfinity;
+  }
+  if (desc.act == Act::Clip) {
+    // No value is beyond a bound that is NaN.
+    if (std::isnan(e.a)) e.a = -kInfinity;
+    if (std::isnan(e.b)) e.b = kInfinity;
+  }
   e.bias = desc.bias;
   e.residual = static_cast<int>(desc.residual);
   e.y_stride = static_cast<tk::tk_i32>(desc.y_stride != 0 ? desc.y_stride : stride);

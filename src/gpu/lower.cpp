@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ranges>
+
+#include <fmt/ranges.h>
 
 #include "cpu/contract_plan.hpp"
 #include "cpu/conv_desc.hpp"
+#include "gpu/conv_plan.hpp"
 #include "gpu/translators.hpp"
 #include "ops/contract.hpp"
 #include "ops/conv.hpp"
@@ -115,6 +119,22 @@ class DeviceKernel final : public Kernel {
   std::size_t packed_bytes_;
 };
 
+// Names that stand for nothing are errors: the caller would measure something else.
+void check_names(const LowerOptions& options) {
+  for (const std::string& name : options.keep_on_cpu) {
+    const bool found = std::ranges::any_of(kTable, [&](const Entry& e) { return e.op == name; });
+    check(found, ErrorKind::Parse,
+          "operator '{}' is to be kept on the CPU, but no device kernel computes one of that name; "
+          "expected one of {}",
+          name, fmt::join(kTable | std::views::transform(&Entry::op), ", "));
+  }
+  for (const std::string& name : options.avoid_kernels)
+    check(begins_conv_variant(name), ErrorKind::Parse,
+          "kernel '{}' is to be avoided, but no convolution kernel's name begins so; expected e.g. "
+          "depthwise, gemm, gemm_64x64 or direct",
+          name);
+}
+
 }  // namespace
 
 KernelPtr device_kernel(std::string_view name,
@@ -126,6 +146,7 @@ KernelPtr device_kernel(std::string_view name,
 
 std::shared_ptr<const Program> lower(Graph graph, const LowerOptions& options,
                                      std::shared_ptr<Device> device) {
+  check_names(options);
   Target target(std::move(device));
   return cpu::lower(std::move(graph), options, &target);
 }

@@ -79,6 +79,10 @@ TK_FN tk_u16 tk_float_to_bf16(float v) {
 TK_FN float tk_fma(float a, float b, float c) {
   return __fmaf_rn(a, b, c);
 }
+TK_FN float tk_clip(float v, float low, float high) {
+  asm("max.NaN.f32 %0, %0, %1;\n\tmin.NaN.f32 %0, %0, %2;" : "+f"(v) : "f"(low), "f"(high));
+  return v;
+}
 #define TK_FUNCTION(name)          \
   TK_FN float tk_##name(float v) { \
     return name##f(v);             \

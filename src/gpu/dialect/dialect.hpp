@@ -14,6 +14,7 @@
 //   tk_bits, tk_float              the bits of a float and back
 //   tk_half_to_float, tk_float_to_half, tk_float_to_bf16   of 16 bits; rounded to nearest even
 //   tk_fma                         one rounding
+//   tk_clip(v, low, high)          the upper bound wins, as ONNX has it; NaN stays; the bounds are none
 //   tk_exp, tk_log, tk_tanh, tk_erf, tk_sqrt, tk_sin, tk_cos, tk_tan, tk_asin, tk_acos, tk_atan,
 //   tk_sinh, tk_cosh, tk_asinh, tk_acosh, tk_atanh, tk_pow, tk_floor, tk_ceil, tk_rint, tk_trunc,
 //   tk_fmod

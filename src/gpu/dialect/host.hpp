@@ -81,6 +81,10 @@ inline tk_u16 tk_float_to_bf16(float v) {
 inline float tk_fma(float a, float b, float c) {
   return std::fma(a, b, c);
 }
+inline float tk_clip(float v, float low, float high) {
+  v = v < low ? low : v;
+  return v > high ? high : v;
+}
 // rint in the current mode, which is to nearest even.
 #define TK_FUNCTION(name)           \
   inline float tk_##name(float v) { \

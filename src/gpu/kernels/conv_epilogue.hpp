@@ -29,13 +29,7 @@ TK_FN void tk_store_some(TK_GLOBAL T* p, TK_LOCAL const tk_vec<V>& r, int valid,
   }
 }
 
-// The upper bound wins, as ONNX has it; NaN stays.
-TK_FN float tk_clip(float v, float low, float high) {
-  v = v < low ? low : v;
-  return v > high ? high : v;
-}
-
-// Activations up to kActHardSwish.
+// Activations from kActRelu to kActHardSwish.
 TK_FN float tk_act_light(TK_PARAM EpilogueParams& e, float v, float slope) {
   if (e.act <= kActClip) return tk_clip(v, e.a, e.b);
   if (e.act <= kActPRelu) return v < 0.0f ? slope * v : v;
@@ -90,8 +84,10 @@ TK_FN void tk_finish(TK_PARAM EpilogueParams& e, TK_LOCAL const tk_vec<V>& biase
   if (e.residual == kResidualBeforeAct) {
     TK_UNROLL for (int i = 0; i < V; ++i) r.v[i] += add.v[i];
   }
-  TK_UNROLL for (int i = 0; i < V; ++i) {
-    r.v[i] = kHeavy ? tk_act_heavy(e.act, e.a, r.v[i]) : tk_act_light(e, r.v[i], slopes.v[i]);
+  if (kHeavy || e.act != kActNone) {
+    TK_UNROLL for (int i = 0; i < V; ++i) {
+      r.v[i] = kHeavy ? tk_act_heavy(e.act, e.a, r.v[i]) : tk_act_light(e, r.v[i], slopes.v[i]);
+    }
   }
   if (e.residual == kResidualAfterAct) {
     TK_UNROLL for (int i = 0; i < V; ++i) r.v[i] += add.v[i];

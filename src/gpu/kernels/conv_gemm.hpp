@@ -51,6 +51,14 @@ TK_FN bool tk_find_window(TK_PARAM ConvGemmParams& p, int m, int group, TK_LOCAL
   return m < p.M;
 }
 
+// Bit i: tap i of a window that begins at `first`, `step` apart, lies within [0, size).
+TK_FN tk_u32 tk_taps_inside(int first, int step, int taps, int size) {
+  if (taps == 1) return tk_inside(first, size) ? 1u : 0u;
+  tk_u32 inside = 0;
+  for (int i = 0; i < taps; ++i) inside |= tk_inside(first + i * step, size) ? 1u << i : 0u;
+  return inside;
+}
+
 // C and `pixel` are multiples of four: reads are of fours of channels. kH is at most 24, kW 32.
 template <class T, class S>
 struct tk_conv_vectors {
@@ -72,12 +80,8 @@ struct tk_conv_vectors {
       int top, left;
       t.rows[i] = t.columns[i] = 0;
       if (tk_find_window(p, m, group, top, left, t.base[i])) {
-        for (int r = 0; r < p.window.kH; ++r) {
-          if (tk_inside(top + r * p.window.dH, p.window.H)) t.rows[i] |= 1u << r;
-        }
-        for (int s = 0; s < p.window.kW; ++s) {
-          if (tk_inside(left + s * p.window.dW, p.window.W)) t.columns[i] |= 1u << s;
-        }
+        t.rows[i] = tk_taps_inside(top, p.window.dH, p.window.kH, p.window.H);
+        t.columns[i] = tk_taps_inside(left, p.window.dW, p.window.kW, p.window.W);
       }
     }
     t.channel = first + t.thread % (S::kK / 4) * 4;
