@@ -5,7 +5,7 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 VENV ?= .venv
 
-.PHONY: all demo test test-sanitizers bench models setup format lint clean
+.PHONY: all demo test test-sanitizers bench bench-models models setup format lint clean
 
 all: build/release/treadle
 
@@ -34,6 +34,10 @@ test-sanitizers: build/.setup
 
 bench: build/release/treadle
 	scripts/bench.sh
+
+# The models of bench/suites/nightly.toml that are made rather than shipped, in build/bench/models.
+bench-models: build/.setup
+	$(VENV)/bin/python bench/models/generate.py
 
 # The table of every model against its reference outputs: docs/models.md.
 models: build/release/treadle
