@@ -45,7 +45,20 @@ typedef enum treadle_dtype {
   TREADLE_F64 = 12,
   TREADLE_C64 = 13,
   TREADLE_C128 = 14,
-  TREADLE_STRING = 15
+  TREADLE_STRING = 15,
+  /* One byte an element: the code of a float in the low bits, an integer sign-extended. */
+  TREADLE_F8E4M3FN = 16,
+  TREADLE_F8E4M3FNUZ = 17,
+  TREADLE_F8E5M2 = 18,
+  TREADLE_F8E5M2FNUZ = 19,
+  TREADLE_F8E8M0 = 20,
+  TREADLE_F6E2M3 = 21,
+  TREADLE_F6E3M2 = 22,
+  TREADLE_F4E2M1 = 23,
+  TREADLE_I4 = 24,
+  TREADLE_U4 = 25,
+  TREADLE_I2 = 26,
+  TREADLE_U2 = 27
 } treadle_dtype;
 
 #define TREADLE_MAX_RANK 16

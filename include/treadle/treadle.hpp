@@ -54,6 +54,19 @@ TREADLE_API_NAMESPACE {
     Complex64,
     Complex128,
     String,
+    // One byte an element: the code of a float in the low bits, an integer sign-extended.
+    Float8E4M3FN,
+    Float8E4M3FNUZ,
+    Float8E5M2,
+    Float8E5M2FNUZ,
+    Float8E8M0,
+    Float6E2M3,
+    Float6E3M2,
+    Float4E2M1,
+    Int4,
+    UInt4,
+    Int2,
+    UInt2,
   };
 
   // "bool", "i8", …, "f32", "string".

@@ -100,12 +100,13 @@ std::string_view version() noexcept {
 }
 
 std::string_view to_string(DataType type) noexcept {
-  return type <= DataType::String ? ::treadle::name_of(static_cast<DType>(type))
-                                  : std::string_view("unknown");
+  return type <= DataType::UInt2 ? ::treadle::name_of(static_cast<DType>(type))
+                                 : std::string_view("unknown");
 }
 
 std::size_t size_of(DataType type) noexcept {
-  return type < DataType::String ? ::treadle::size_of(static_cast<DType>(type)) : 0;
+  const bool bytes = type <= DataType::UInt2 && type != DataType::String;
+  return bytes ? ::treadle::size_of(static_cast<DType>(type)) : 0;
 }
 
 }  // namespace v1

@@ -8,10 +8,11 @@ namespace treadle::v1 {
 namespace {
 
 static_assert(static_cast<int>(DataType::String) == static_cast<int>(DType::String));
+static_assert(static_cast<int>(DataType::UInt2) == static_cast<int>(DType::U2));
 static_assert(static_cast<int>(DataType::Float32) == static_cast<int>(DType::F32));
 
 DType to_dtype(DataType type) {
-  check(type <= DataType::String, ErrorKind::Type, "unknown data type {}", static_cast<int>(type));
+  check(type <= DataType::UInt2, ErrorKind::Type, "unknown data type {}", static_cast<int>(type));
   return static_cast<DType>(type);
 }
 

@@ -11,7 +11,7 @@ struct Info {
   std::size_t size;
 };
 
-constexpr std::array<Info, 16> kInfo{{{"bool", 1},
+constexpr std::array<Info, kDTypes> kInfo{{{"bool", 1},
                                       {"i8", 1},
                                       {"i16", 2},
                                       {"i32", 4},
@@ -26,7 +26,19 @@ constexpr std::array<Info, 16> kInfo{{{"bool", 1},
                                       {"f64", 8},
                                       {"c64", 8},
                                       {"c128", 16},
-                                      {"string", sizeof(std::string)}}};
+                                      {"string", sizeof(std::string)},
+                                      {"f8e4m3fn", 1},
+                                      {"f8e4m3fnuz", 1},
+                                      {"f8e5m2", 1},
+                                      {"f8e5m2fnuz", 1},
+                                      {"f8e8m0", 1},
+                                      {"f6e2m3", 1},
+                                      {"f6e3m2", 1},
+                                      {"f4e2m1", 1},
+                                      {"i4", 1},
+                                      {"u4", 1},
+                                      {"i2", 1},
+                                      {"u2", 1}}};
 
 }  // namespace
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tensor/npy.hpp"
+
 namespace treadle::cli {
 namespace {
 
@@ -40,9 +42,13 @@ Difference exact(const Tensor& got, const Tensor& want) {
 }  // namespace
 
 Difference difference(const Tensor& got, const Tensor& want, const Tolerance& tolerance) {
+  // A file holds the codes of narrow types.
+  if (is_narrow(got.dtype()) && want.dtype() == DType::U8)
+    return difference(got, narrow_from_codes(want, got.dtype()), tolerance);
   if (!(got.shape() == want.shape()))
     return no_match(fmt::format("shape {} instead of {}", got.shape().str(), want.shape().str()));
-  const bool floats = is_float(got.dtype()) && is_float(want.dtype());
+  const auto is_real = [](DType t) { return is_float(t) || is_narrow_float(t); };
+  const bool floats = is_real(got.dtype()) && is_real(want.dtype());
   if (!floats && got.dtype() != want.dtype())
     return no_match(fmt::format("{} instead of {}", name_of(got.dtype()), name_of(want.dtype())));
   if (!floats) return exact(got, want);

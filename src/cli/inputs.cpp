@@ -7,6 +7,7 @@
 
 #include "cli/wav.hpp"
 #include "graph/evaluate.hpp"
+#include "ops/cast.hpp"
 #include "ops/unify.hpp"
 #include "tensor/file.hpp"
 #include "tensor/npy.hpp"
@@ -60,7 +61,15 @@ Shape open_shape(const Port& port, const SymbolValues& symbols) {
       [&] { return eval(port.fact.shape, known); });
 }
 
+// What f32 or small integers hold, as a narrow type.
+Tensor as_narrow(const Tensor& wide, DType dtype) {
+  Tensor t(dtype, wide.shape());
+  ops::convert_elements(wide.view(), t.view());
+  return t;
+}
+
 Tensor filled(DType dtype, const Shape& shape, double v) {
+  if (is_narrow(dtype)) return as_narrow(filled(DType::F32, shape, v), dtype);
   Tensor t = Tensor::zeros(dtype, shape);
   dispatch(dtype, [&]<typename T>(T) {
     for (T& x : t.mutable_span<T>()) {
@@ -297,6 +306,8 @@ std::vector<Value> make_inputs(std::span<const Port> ports, const InputArgs& arg
     }
     if (needs_shape(sources[i])) continue;
     Tensor t = make_loaded(ports[i], sources[i], args);
+    if (is_narrow(ports[i].fact.dtype) && t.dtype() == DType::U8)
+      t = narrow_from_codes(t, ports[i].fact.dtype);
     if (!ops::has_unknown_rank(ports[i].fact))
       solve_symbols(ports[i].fact, t.dtype(), t.shape(), "input '" + ports[i].name + "'", known);
     out[i] = std::move(t);
@@ -323,6 +334,10 @@ double Mulberry32::next() {
 Tensor random_tensor(DType dtype, const Shape& shape, std::uint32_t seed) {
   Tensor t = Tensor::zeros(dtype, shape);
   if (dtype == DType::String) return t;
+  if (is_narrow(dtype)) {
+    const DType wide = is_narrow_float(dtype) ? DType::F32 : DType::U8;
+    return as_narrow(random_tensor(wide, shape, seed), dtype);
+  }
   Mulberry32 random(seed);
   dispatch(dtype, [&]<typename T>(T) {
     for (T& x : t.mutable_span<T>()) {

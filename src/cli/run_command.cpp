@@ -33,10 +33,7 @@ struct Statistics {
 
 std::optional<Statistics> statistics(const Tensor& t) {
   if (t.dtype() == DType::String || is_complex(t.dtype()) || t.elements() == 0) return std::nullopt;
-  const auto values = is_float(t.dtype()) ? t.to_f64() : [&] {
-    const auto ints = t.to_i64();
-    return std::vector<double>(ints.begin(), ints.end());
-  }();
+  const std::vector<double> values = t.to_f64();
   Statistics s;
   std::int64_t finite = 0;
   double sum = 0;
@@ -60,7 +57,7 @@ std::string first_values(const Tensor& t, std::size_t count) {
   };
   if (t.dtype() == DType::String)
     add(t.span<std::string>(), [](const std::string& s) { return "\"" + s.substr(0, 40) + "\""; });
-  else if (is_float(t.dtype()))
+  else if (is_float(t.dtype()) || is_narrow_float(t.dtype()))
     add(t.to_f64(), [](double v) { return fmt::format("{:.5g}", v); });
   else if (!is_complex(t.dtype()))
     add(t.to_i64(), [](std::int64_t v) { return fmt::format("{}", v); });

@@ -1,3 +1,4 @@
+#include "base/narrow.hpp"
 #include "cpu/split.hpp"
 #include "cpu/translators.hpp"
 #include "kernels/quantize/quantize.hpp"
@@ -59,7 +60,7 @@ KernelPtr dequantize_kernel(std::int64_t axis) {
 
 Translation translate_quantize(const TranslateContext& ctx) {
   const auto* op = ctx.node.op->as<ops::QuantizeLinear>();
-  if (ctx.in(0).dtype != DType::F32 || !is_byte(op->to) || !takes_scale(ctx, op->block_size)) {
+  if (ctx.in(0).dtype != DType::F32 || op->precision != DType::F32 || !is_byte(op->to) || !takes_scale(ctx, op->block_size)) {
     return {};
   }
   return {op->to == DType::U8 ? quantize_kernel<std::uint8_t>(op->axis)
@@ -68,8 +69,9 @@ Translation translate_quantize(const TranslateContext& ctx) {
 
 Translation translate_dequantize(const TranslateContext& ctx) {
   const auto* op = ctx.node.op->as<ops::DequantizeLinear>();
-  const DType from = ctx.in(0).dtype;
-  if (!is_byte(from) || !takes_scale(ctx, op->block_size)) return {};
+  DType from = ctx.in(0).dtype;
+  if (is_narrow_integer(from)) from = byte_of_narrow_integer(from);
+  if (!is_byte(from) || op->to != DType::F32 || !takes_scale(ctx, op->block_size)) return {};
   return {from == DType::U8 ? dequantize_kernel<std::uint8_t>(op->axis)
                             : dequantize_kernel<std::int8_t>(op->axis)};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string>
+#include <tuple>
 
 #include "graph/symbolic.hpp"
 #include "ops/checks.hpp"
@@ -55,9 +56,63 @@ T from_text(const std::string& text, std::int64_t at) {
   return convert<T>(*v);
 }
 
+// An element as f32; what f32 cannot hold keeps which way it rounds to fewer bits.
+template <typename T>
+float nearly(T v) {
+  if constexpr (std::is_same_v<compute_t<T>, float>) {
+    return widen(v);
+  } else {
+    return round_to_odd(static_cast<double>(v));
+  }
+}
+
+// To a narrow type, from one that is none.
+void to_narrow(const TensorView& from, const TensorView& to, const NarrowRounding& rounding) {
+  std::uint8_t* out = to.as<std::uint8_t>();
+  const std::int64_t n = from.elements();
+  const DType type = to.dtype;
+  dispatch(from.dtype, [&]<typename F>(F) {
+    const F* in = from.as<F>();
+    if (is_narrow_float(type)) {
+      for (std::int64_t i = 0; i < n; ++i) out[i] = narrow_code(type, nearly(in[i]), rounding);
+    } else if constexpr (is_real_v<F>) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        out[i] = wrap_narrow(type, static_cast<std::uint64_t>(saturate<std::int64_t>(widen(in[i]))));
+      }
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) {
+        out[i] = wrap_narrow(type, static_cast<std::uint64_t>(in[i]));
+      }
+    }
+  });
+}
+
+// A narrow type's elements as those of a type that holds them exactly: bytes seen in place for
+// integers, f32 for floats.
+std::pair<TensorView, Tensor> from_narrow(const TensorView& x) {
+  if (is_narrow_integer(x.dtype)) return {{byte_of_narrow_integer(x.dtype), x.shape, x.data}, {}};
+  Tensor wide(DType::F32, x.shape);
+  const auto& values = narrow_values(x.dtype);
+  const auto* codes = x.as<std::uint8_t>();
+  const auto out = wide.mutable_span<float>();
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = values[codes[i]];
+  const TensorView view = wide.view();
+  return {view, std::move(wide)};
+}
+
 }  // namespace
 
-void convert_elements(const TensorView& from, const TensorView& to) {
+void convert_elements(const TensorView& from, const TensorView& to,
+                      const NarrowRounding& rounding) {
+  if (from.dtype == to.dtype) {
+    std::copy_n(from.as<std::byte>(), from.bytes(), to.as<std::byte>());
+    return;
+  }
+  if (is_narrow(from.dtype)) {
+    const auto [view, owner] = from_narrow(from);
+    return convert_elements(view, to, rounding);
+  }
+  if (is_narrow(to.dtype)) return to_narrow(from, to, rounding);
   dispatch(from.dtype, [&]<typename F>(F) {
     dispatch(to.dtype, [&]<typename T>(T) {
       const F* in = from.as<F>();
@@ -74,6 +129,9 @@ void convert_elements(const TensorView& from, const TensorView& to) {
 
 void Cast::visit(ParamVisitor& v) const {
   v.param("to", to);
+  if (!is_narrow_float(to)) return;
+  v.param("saturate", rounding.saturate);
+  v.param("power", static_cast<std::int64_t>(rounding.power));
 }
 
 std::vector<Fact> Cast::infer(InputFacts in) const {
@@ -88,7 +146,9 @@ std::vector<Fact> Cast::infer(InputFacts in) const {
 }
 
 void Cast::eval(EvalContext& ctx) const {
-  const TensorView& x = ctx.in(0);
+  TensorView x = ctx.in(0);
+  Tensor wide;
+  if (is_narrow(x.dtype) && to == DType::String) std::tie(x, wide) = from_narrow(x);
   const std::int64_t n = x.elements();
   if (to == DType::String) {
     Tensor out(DType::String, x.shape);
@@ -109,12 +169,16 @@ void Cast::eval(EvalContext& ctx) const {
     std::copy_n(x.as<std::byte>(), x.bytes(), y.as<std::byte>());
   } else if (x.dtype == DType::String) {
     const std::string* in = x.as<std::string>();
-    dispatch(to, [&]<typename T>(T) {
-      T* out = y.as<T>();
+    const DType type = !is_narrow(to) ? to : is_narrow_float(to) ? DType::F64 : DType::I64;
+    const Tensor numbers = is_narrow(to) ? Tensor(type, x.shape) : Tensor();
+    const TensorView values = is_narrow(to) ? numbers.view() : y;
+    dispatch(type, [&]<typename T>(T) {
+      T* out = values.as<T>();
       for (std::int64_t i = 0; i < n; ++i) out[i] = from_text<T>(in[i], i);
     });
+    if (is_narrow(to)) convert_elements(values, y, rounding);
   } else {
-    convert_elements(x, y);
+    convert_elements(x, y, rounding);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "ops/col2im.hpp"
 
+#include "graph/evaluate.hpp"
 #include "ops/checks.hpp"
 #include "ops/copy.hpp"
 #include "ops/elements.hpp"
@@ -112,6 +113,30 @@ void Col2Im::eval(EvalContext& ctx) const {
       }
     });
   });
+}
+
+void DynamicCol2Im::visit(ParamVisitor& v) const {
+  proto.visit(v);
+  v.param("sizes", sizes);
+}
+
+std::vector<Fact> DynamicCol2Im::infer(InputFacts in) const {
+  need_inputs(in, 3);
+  const Fact& x = need(in, 0);
+  need_rank(x, 3, 0);
+  for (std::size_t i = 1; i < 3; ++i) {
+    need_integer(need(in, i), i);
+    need_rank(need(in, i), 1, i);
+  }
+  return {Fact::tensor(x.dtype, sizes)};
+}
+
+void DynamicCol2Im::eval(EvalContext& ctx) const {
+  Col2Im op = proto;
+  op.image = read_ints(ctx.in(1));
+  op.block = read_ints(ctx.in(2));
+  const Value* inputs[] = {&ctx.input_value(0)};
+  ctx.set_output(0, evaluate(op, inputs).front());
 }
 
 }  // namespace treadle::ops

@@ -12,4 +12,13 @@ class Col2Im final : public Operator {
   TREADLE_OPERATOR(Col2Im);
 };
 
+// The same with image and block (integer, rank 1) as inputs 1 and 2; the parameters of `proto` but
+// these hold. `sizes` is the output's shape, with fresh symbols for what the run makes known.
+class DynamicCol2Im final : public Operator {
+ public:
+  Col2Im proto;
+  SymShape sizes;
+  TREADLE_OPERATOR(DynamicCol2Im);
+};
+
 }  // namespace treadle::ops

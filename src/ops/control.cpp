@@ -57,6 +57,21 @@ Shape empty_shape(EvalContext& ctx, const Fact& fact, std::size_t axis) {
   return shape;
 }
 
+// What a Loop's body takes as an optional, but an iteration gave itself.
+Value as_carried(const Fact& wanted, Value v) {
+  const bool wrap = wanted.kind == Fact::Kind::Optional && v.kind() != Value::Kind::Optional;
+  return wrap ? Value::optional(std::move(v)) : v;
+}
+
+// A carried value after the last iteration; an optional that no iteration replaced must hold one.
+Value as_final(const Fact& wanted, Value v, std::size_t k) {
+  const bool open = wanted.kind != Fact::Kind::Optional && v.kind() == Value::Kind::Optional;
+  if (!open) return v;
+  check(v.held() != nullptr, ErrorKind::Shape,
+        "loop-carried value {} is an empty optional, and no iteration ran", k);
+  return *v.held();
+}
+
 }  // namespace
 
 void If::visit(ParamVisitor& v) const {
@@ -126,7 +141,9 @@ void Loop::eval(EvalContext& ctx) const {
   for (std::int64_t i = 0; i < trips && go_on; ++i) {
     WorkLimit::count_iteration();
     std::vector<Value> inputs{Tensor::scalar<std::int64_t>(i), Tensor::scalar<bool>(go_on)};
-    inputs.insert(inputs.end(), state.begin(), state.end());
+    for (std::size_t k = 0; k < n; ++k) {
+      inputs.push_back(as_carried(body->fact(body->inputs()[k + 2]), std::move(state[k])));
+    }
     inputs.insert(inputs.end(), captured.begin(), captured.end());
     state.clear();
     auto out = run_body(ctx, 0, std::move(inputs), facts.size() + 1);
@@ -134,7 +151,9 @@ void Loop::eval(EvalContext& ctx) const {
     for (std::size_t k = 0; k < n; ++k) state.push_back(std::move(out[k + 1]));
     for (std::size_t k = 0; k < stacks.size(); ++k) stacks[k].push(out[n + 1 + k].tensor());
   }
-  for (std::size_t k = 0; k < n; ++k) ctx.set_output(k, std::move(state[k]));
+  for (std::size_t k = 0; k < n; ++k) {
+    ctx.set_output(k, as_final(facts[k], std::move(state[k]), k));
+  }
   for (std::size_t k = 0; k < stacks.size(); ++k) {
     const Fact& f = facts[n + k];
     ctx.set_output(n + k, stacks[k].empty() ? Tensor(f.dtype, empty_shape(ctx, f, 0))

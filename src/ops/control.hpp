@@ -21,7 +21,8 @@ class If final : public Operator {
 // ONNX Loop. Inputs: optional trip count (i64), optional condition (Bool), `carried` loop-carried
 // values, then captures. Body inputs: iteration (i64 scalar), condition, carried, captures; body
 // outputs: condition, carried, scan outputs. Outputs: final carried, then scan outputs stacked on a
-// new axis 0. `facts` are those of the outputs.
+// new axis 0. `facts` are those of the outputs. A value that the body takes as an optional and gives
+// as what that holds is carried as an optional, and opened after the last iteration.
 class Loop final : public Operator {
  public:
   std::shared_ptr<const Graph> body;
@@ -32,7 +33,7 @@ class Loop final : public Operator {
   OperatorPtr with_subgraphs(std::vector<std::shared_ptr<const Graph>> graphs) const override;
 };
 
-// ONNX Scan (opset 9 and later). Inputs: `states` initial states, scanned inputs (one an entry of
+// ONNX Scan as from opset 9 on. Inputs: `states` initial states, scanned inputs (one an entry of
 // input_axes), then captures. Outputs: final states, then scan outputs.
 class Scan final : public Operator {
  public:

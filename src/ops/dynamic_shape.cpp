@@ -1,12 +1,9 @@
 #include "ops/dynamic_shape.hpp"
 
-#include <cmath>
-
 #include "graph/evaluate.hpp"
 #include "ops/axis.hpp"
 #include "ops/checks.hpp"
 #include "ops/copy.hpp"
-#include "ops/numeric.hpp"
 
 namespace treadle::ops {
 namespace {
@@ -117,42 +114,6 @@ void DynamicPad::eval(EvalContext& ctx) const {
     op.after[static_cast<std::size_t>(axis)] = pads[i + axes.size()];
   }
   run_now(ctx, op, given(ctx, 2) ? &ctx.input_value(2) : nullptr);
-}
-
-void DynamicResize::visit(ParamVisitor& v) const {
-  proto.visit(v);
-}
-
-std::vector<Fact> DynamicResize::infer(InputFacts in) const {
-  const Fact& x = need(in, 0);
-  if (const Fact* sizes = maybe(in, 1)) need_integer(*sizes, 1);
-  check((maybe(in, 1) != nullptr) != (maybe(in, 2) != nullptr), ErrorKind::Shape,
-        "either sizes or scales must be given");
-  return {Fact::tensor(x.dtype, proto.sizes)};
-}
-
-void DynamicResize::eval(EvalContext& ctx) const {
-  const Shape& shape = ctx.in(0).shape;
-  Resize op = proto;
-  if (given(ctx, 1)) {
-    op.sizes = to_dims(read_ints(ctx.in(1)));
-  } else {
-    op.scales = read_doubles(ctx.in(2));
-    check(op.scales.size() == shape.size(), ErrorKind::Shape, "{} scales for input {}",
-          op.scales.size(), shape.str());
-    op.sizes.clear();
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-      op.sizes.push_back(scaled_size(shape[i], op.scales[i]));
-    }
-  }
-  run_now(ctx, op);
-}
-
-std::int64_t scaled_size(std::int64_t size, double scale) {
-  const float out = std::floor(static_cast<float>(size) * static_cast<float>(scale));
-  check(out >= 0 && out < 4.0e18f, ErrorKind::Shape, "scale {} of size {} gives no size", scale,
-        size);
-  return static_cast<std::int64_t>(out);
 }
 
 }  // namespace treadle::ops

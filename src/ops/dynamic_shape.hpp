@@ -3,7 +3,6 @@
 #pragma once
 
 #include "ops/move.hpp"
-#include "ops/resize.hpp"
 
 namespace treadle::ops {
 
@@ -40,17 +39,5 @@ class DynamicPad final : public Operator {
   PadMode mode;
   TREADLE_OPERATOR(DynamicPad);
 };
-
-// Inputs x, sizes (integer, one an axis of x) or scales (float, one an axis of x), exactly one of
-// them. The other parameters are those of `proto`, whose sizes are the output's shape.
-class DynamicResize final : public Operator {
- public:
-  explicit DynamicResize(Resize p) : proto(std::move(p)) {}
-  Resize proto;
-  TREADLE_OPERATOR(DynamicResize);
-};
-
-// floor(size · scale) in f32, as ONNX Runtime computes it; throws Shape error when that is no size.
-std::int64_t scaled_size(std::int64_t size, double scale);
 
 }  // namespace treadle::ops

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "base/narrow.hpp"
+#include "ops/cast.hpp"
 #include "ops/recheck.hpp"
 
 namespace treadle::ops {
@@ -13,9 +15,12 @@ void QuantizeLinear::visit(ParamVisitor& v) const {
   v.param("to", to);
   v.param("axis", axis);
   v.param("block_size", block_size);
+  v.param("saturate", saturate);
+  v.param("precision", precision);
 }
 
 void DequantizeLinear::visit(ParamVisitor& v) const {
+  v.param("to", to);
   v.param("axis", axis);
   v.param("block_size", block_size);
 }
@@ -23,6 +28,7 @@ void DequantizeLinear::visit(ParamVisitor& v) const {
 namespace {
 
 bool is_quantised(DType t) {
+  if (is_narrow(t)) return t != DType::F8E8M0;
   return is_integer(t) && size_of(t) <= 4 && t != DType::U32;
 }
 
@@ -35,8 +41,10 @@ void check_parameters(InputFacts in, std::int64_t axis, std::int64_t block) {
   check(in.size() >= 2 && in.size() <= 3 && in[0] && in[1], ErrorKind::Shape,
         "takes x, scale and an optional zero point, got {} inputs", in.size());
   const SymShape &x = in[0]->shape, &scale = in[1]->shape;
-  check(is_float(in[1]->dtype), ErrorKind::Type,
-        "input 1 'scale' has dtype {}, expected a floating-point one", name_of(in[1]->dtype));
+  const DType type = in[1]->dtype;
+  check(is_float(type) || type == DType::I32 || type == DType::F8E8M0, ErrorKind::Type,
+        "input 1 'scale' has dtype {}, expected a floating-point one, i32 or f8e8m0",
+        name_of(type));
   check(block >= 0, ErrorKind::Shape, "block_size is {}, expected no negative number", block);
   if (!scale.empty()) {
     check(axis >= 0 && axis < in[0]->rank(), ErrorKind::Shape,
@@ -90,41 +98,48 @@ struct Parameters {
   }
 };
 
-template <typename T>
-float as_float(T v) {
-  return static_cast<float>(v);
-}
-
 std::vector<float> floats(const TensorView& v) {
-  std::vector<float> out(static_cast<std::size_t>(v.elements()));
-  dispatch(v.dtype, [&]<typename T>(T) {
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = as_float(v.as<const T>()[i]);
-  });
-  return out;
+  Tensor wide(DType::F32, v.shape);
+  convert_elements(v, wide.view());
+  const auto values = wide.span<float>();
+  return {values.begin(), values.end()};
 }
 
 // Zero points widened; zeros when omitted.
-std::vector<std::int64_t> zero_points(const TensorView* v, std::size_t count) {
-  std::vector<std::int64_t> out(count, 0);
-  if (v == nullptr) return out;
-  dispatch(v->dtype, [&]<typename T>(T) {
-    if constexpr (std::is_integral_v<T>) {
-      for (std::size_t i = 0; i < count; ++i) {
-        out[i] = static_cast<std::int64_t>(v->as<const T>()[i]);
-      }
-    }
-  });
-  return out;
+template <typename W>
+std::vector<W> zero_points(const TensorView* v, std::size_t count) {
+  if (v == nullptr) return std::vector<W>(count, W{0});
+  Tensor wide(DTypeOf<W>::value, v->shape);
+  convert_elements(*v, wide.view());
+  const auto values = wide.span<W>();
+  return {values.begin(), values.end()};
 }
 
-template <typename T>
-T quantised(float x, float scale, std::int64_t zero_point) {
-  const double rounded = std::nearbyint(static_cast<double>(x / scale));
-  if (std::isnan(rounded)) return static_cast<T>(zero_point);
-  const double v = rounded + static_cast<double>(zero_point);
-  if (v <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
-  if (v >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
-  return static_cast<T>(v);
+// x / scale, rounded to the precision asked for.
+float quotient(float x, float scale, DType precision) {
+  const float q = x / scale;
+  if (precision == DType::F16) return static_cast<float>(Half(q));
+  if (precision == DType::BF16) return static_cast<float>(BFloat16(q));
+  return q;
+}
+
+// Calls f with a byte or integer of the type that holds elements of an integer dtype.
+template <typename F>
+void dispatch_stored(DType t, F&& f) {
+  dispatch(is_narrow(t) ? byte_of_narrow_integer(t) : t, [&]<typename T>(T) {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) f(T{});
+  });
+}
+
+// Least and largest value of an integer type that one quantises to.
+std::pair<double, double> limits_of(DType t) {
+  if (is_narrow(t)) return {narrow_min(t), narrow_max(t)};
+  std::pair<double, double> out;
+  dispatch_stored(t, [&]<typename T>(T) {
+    out = {static_cast<double>(std::numeric_limits<T>::min()),
+           static_cast<double>(std::numeric_limits<T>::max())};
+  });
+  return out;
 }
 
 }  // namespace
@@ -135,6 +150,7 @@ std::vector<Fact> QuantizeLinear::infer(InputFacts in) const {
   check(is_float(t) || t == DType::I32, ErrorKind::Type,
         "input 0 'x' has dtype {}, expected a floating-point one or i32", name_of(t));
   check(is_quantised(to), ErrorKind::Type, "cannot quantise to {}", name_of(to));
+  check(is_float(precision), ErrorKind::Type, "cannot divide in {}", name_of(precision));
   if (in.size() > 2 && in[2] != nullptr) {
     check(in[2]->dtype == to, ErrorKind::Type, "input 2 'zero_point' has dtype {}, expected {}",
           name_of(in[2]->dtype), name_of(to));
@@ -145,16 +161,26 @@ std::vector<Fact> QuantizeLinear::infer(InputFacts in) const {
 void QuantizeLinear::eval(EvalContext& ctx) const {
   recheck(*this, ctx);
   const TensorView &x = ctx.in(0), &y = ctx.output(0);
+  const TensorView* zero_input = ctx.inputs() > 2 ? ctx.input(2) : nullptr;
   const std::vector<float> values = floats(x), scale = floats(ctx.in(1));
-  const std::vector<std::int64_t> zero =
-      zero_points(ctx.inputs() > 2 ? ctx.input(2) : nullptr, scale.size());
   const Parameters parameters(x.shape, ctx.in(1).shape, axis, block_size);
-  dispatch(to, [&]<typename T>(T) {
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        const std::size_t k = parameters.of(static_cast<std::int64_t>(i));
-        y.as<T>()[i] = quantised<T>(values[i], scale[k], zero[k]);
-      }
+  if (is_narrow_float(to)) {
+    const std::vector<float> zero = zero_points<float>(zero_input, scale.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::size_t k = parameters.of(static_cast<std::int64_t>(i));
+      const float v = quotient(values[i], scale[k], precision) + zero[k];
+      y.as<std::uint8_t>()[i] = narrow_code(to, v, {saturate, {}});
+    }
+    return;
+  }
+  const std::vector<std::int64_t> zero = zero_points<std::int64_t>(zero_input, scale.size());
+  const auto [low, high] = limits_of(to);
+  dispatch_stored(to, [&, low = low, high = high]<typename T>(T) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::size_t k = parameters.of(static_cast<std::int64_t>(i));
+      const auto q = static_cast<double>(quotient(values[i], scale[k], precision));
+      const double rounded = std::isnan(q) ? 0 : std::nearbyint(q);
+      y.as<T>()[i] = static_cast<T>(std::clamp(rounded + static_cast<double>(zero[k]), low, high));
     }
   });
 }
@@ -163,31 +189,44 @@ std::vector<Fact> DequantizeLinear::infer(InputFacts in) const {
   check_parameters(in, axis, block_size);
   const DType t = in[0]->dtype;
   check(is_quantised(t), ErrorKind::Type,
-        "input 0 'x' has dtype {}, expected an integer of 8, 16 or 32 bits", name_of(t));
+        "input 0 'x' has dtype {}, expected an integer of 8, 16 or 32 bits or a narrow type",
+        name_of(t));
+  check(is_float(to) && in[1]->dtype != DType::I32, ErrorKind::Type,
+        "cannot dequantise to {} with a scale of {}", name_of(to), name_of(in[1]->dtype));
   if (in.size() > 2 && in[2] != nullptr) {
     check(in[2]->dtype == t, ErrorKind::Type, "input 2 'zero_point' has dtype {}, expected {}",
           name_of(in[2]->dtype), name_of(t));
   }
-  return {Fact::tensor(in[1]->dtype, in[0]->shape)};
+  return {Fact::tensor(to, in[0]->shape)};
 }
 
 void DequantizeLinear::eval(EvalContext& ctx) const {
   recheck(*this, ctx);
   const TensorView &x = ctx.in(0), &y = ctx.output(0);
+  const TensorView* zero_input = ctx.inputs() > 2 ? ctx.input(2) : nullptr;
   const std::vector<float> scale = floats(ctx.in(1));
-  const std::vector<std::int64_t> zero =
-      zero_points(ctx.inputs() > 2 ? ctx.input(2) : nullptr, scale.size());
-  const std::vector<std::int64_t> values = zero_points(&x, static_cast<std::size_t>(x.elements()));
   const Parameters parameters(x.shape, ctx.in(1).shape, axis, block_size);
-  dispatch(y.dtype, [&]<typename T>(T) {
-    if constexpr (!std::is_integral_v<T>) {
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        const std::size_t k = parameters.of(static_cast<std::int64_t>(i));
-        const auto offset = static_cast<float>(values[i] - zero[k]);
-        y.as<T>()[i] = static_cast<T>(offset * scale[k]);
-      }
+  Tensor wide(DType::F32, x.shape);
+  const auto out = wide.mutable_span<float>();
+  const auto scaled = [&](auto&& offset) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::size_t k = parameters.of(static_cast<std::int64_t>(i));
+      out[i] = static_cast<float>(offset(i, k)) * scale[k];
     }
-  });
+  };
+  if (is_narrow_float(x.dtype)) {
+    const auto& values = narrow_values(x.dtype);
+    const std::vector<float> zero = zero_points<float>(zero_input, scale.size());
+    scaled([&](std::size_t i, std::size_t k) { return values[x.as<std::uint8_t>()[i]] - zero[k]; });
+  } else {
+    const std::vector<std::int64_t> zero = zero_points<std::int64_t>(zero_input, scale.size());
+    dispatch_stored(x.dtype, [&]<typename T>(T) {
+      scaled([&](std::size_t i, std::size_t k) {
+        return static_cast<std::int64_t>(x.as<T>()[i]) - zero[k];
+      });
+    });
+  }
+  convert_elements(wide.view(), y);
 }
 
 }  // namespace treadle::ops

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/narrow.hpp"
 #include "tensor/file.hpp"
 #include "tensor/utf8.hpp"
 
@@ -152,7 +153,8 @@ ElementType parse_descr(const std::string& descr) {
                 {'i', 4, DType::I32},  {'i', 8, DType::I64},   {'u', 1, DType::U8},
                 {'u', 2, DType::U16},  {'u', 4, DType::U32},   {'u', 8, DType::U64},
                 {'f', 2, DType::F16},  {'f', 4, DType::F32},   {'f', 8, DType::F64},
-                {'c', 8, DType::C64},  {'c', 16, DType::C128}, {'V', 2, DType::BF16}};
+                {'c', 8, DType::C64},  {'c', 16, DType::C128}, {'V', 2, DType::BF16},
+                {'V', 1, DType::U8}};
   for (const auto& t : kTypes) {
     if (t.kind != e.kind || t.width != width) continue;
     e.dtype = t.dtype;
@@ -248,6 +250,7 @@ Tensor read_elements(const Header& h, const ElementType& e, std::span<const std:
 }
 
 std::string descr_of(DType t) {
+  if (is_narrow(t)) return "|V1";
   switch (t) {
     case DType::Bool:
       return "|b1";
@@ -279,7 +282,7 @@ std::string descr_of(DType t) {
       return "<c8";
     case DType::C128:
       return "<c16";
-    case DType::String:
+    default:
       break;
   }
   fail(ErrorKind::Type, "npy: dtype {} cannot be written", name_of(t));
@@ -327,6 +330,17 @@ Tensor read_npy(std::span<const std::byte> bytes) {
 Tensor read_npy_file(const std::string& path) {
   const auto bytes = read_file(path);
   return in_context([&] { return path; }, [&] { return read_npy(bytes); });
+}
+
+Tensor narrow_from_codes(const Tensor& codes, DType type) {
+  check(is_narrow(type), ErrorKind::Type, "{} is no narrow type", name_of(type));
+  Tensor out(type, codes.shape());
+  auto* to = static_cast<std::uint8_t*>(out.mutable_data());
+  const unsigned mask = (1u << bits_of_narrow(type)) - 1;
+  for (const std::uint8_t c : codes.span<std::uint8_t>()) {
+    *to++ = is_narrow_integer(type) ? wrap_narrow(type, c) : static_cast<std::uint8_t>(c & mask);
+  }
+  return out;
 }
 
 std::vector<std::byte> write_npy(const Tensor& tensor) {

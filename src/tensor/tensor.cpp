@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/narrow.hpp"
 #include "base/pages.hpp"
 #include "tensor/limit.hpp"
 
@@ -129,13 +130,16 @@ Tensor Tensor::reshaped(const Shape& shape) const {
 }
 
 std::vector<std::int64_t> Tensor::to_i64() const {
-  check(is_integer(dtype_) || dtype_ == DType::Bool, ErrorKind::Type,
+  check(is_integer(dtype_) || is_narrow_integer(dtype_) || dtype_ == DType::Bool, ErrorKind::Type,
         "expected integers, got a tensor of {}", name_of(dtype_));
   std::vector<std::int64_t> out;
-  dispatch(dtype_, [&](auto zero) {
+  const DType stored = is_narrow(dtype_) ? byte_of_narrow_integer(dtype_) : dtype_;
+  dispatch(stored, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_integral_v<T>) {
-      for (T v : span<T>()) out.push_back(static_cast<std::int64_t>(v));
+      const std::int64_t n = elements();
+      const T* values = static_cast<const T*>(data_);
+      for (std::int64_t i = 0; i < n; ++i) out.push_back(static_cast<std::int64_t>(values[i]));
     }
   });
   return out;
@@ -143,6 +147,17 @@ std::vector<std::int64_t> Tensor::to_i64() const {
 
 std::vector<double> Tensor::to_f64() const {
   std::vector<double> out;
+  if (is_narrow_integer(dtype_)) {
+    for (const std::int64_t v : to_i64()) out.push_back(static_cast<double>(v));
+    return out;
+  }
+  if (is_narrow_float(dtype_)) {
+    const auto& values = narrow_values(dtype_);
+    const auto* codes = static_cast<const std::uint8_t*>(data_);
+    const std::int64_t n = elements();
+    for (std::int64_t i = 0; i < n; ++i) out.push_back(static_cast<double>(values[codes[i]]));
+    return out;
+  }
   dispatch(dtype_, [&](auto zero) {
     using T = decltype(zero);
     for (T v : span<T>()) {

@@ -107,8 +107,8 @@ class Tensor {
   Tensor clone() const;
   // The same elements under another shape of as many elements; throws Shape error otherwise.
   Tensor reshaped(const Shape& shape) const;
-  // Integers and bools as i64, floats as f64; throws Type error for what does not convert exactly
-  // in kind (a float is no integer).
+  // Integers and bools as i64, these and floats as f64; throws Type error for what does not convert
+  // exactly in kind (a float is no integer).
   std::vector<std::int64_t> to_i64() const;
   std::vector<double> to_f64() const;
   // F32, F16 and BF16, exactly; Type error for other dtypes.
@@ -134,8 +134,8 @@ Tensor Tensor::from(const Shape& shape, std::span<const T> values) {
   return t;
 }
 
-// Calls f with a value-initialised object of the element type of `dtype` (complex types excluded:
-// Type error). For the reference implementations: dispatch(dtype, [&]<typename T>(T) { … });
+// Calls f with a value-initialised object of the element type of `dtype` (complex and narrow types
+// excluded: Type error). For the reference implementations: dispatch(dtype, [&]<typename T>(T) { … });
 template <typename F>
 auto dispatch(DType dtype, F&& f) {
   switch (dtype) {

@@ -42,7 +42,8 @@ std::string tensor_difference(const Tensor& got, const Tensor& expected, const T
   if (!(got.shape() == expected.shape())) {
     return fmt::format("shape {}, expected {}", got.shape().str(), expected.shape().str());
   }
-  if (!is_float(got.dtype()) && !is_complex(got.dtype())) {
+  const DType t = got.dtype();
+  if (!is_float(t) && !is_narrow_float(t) && !is_complex(t)) {
     if (got.identical(expected)) return "";
     if (got.dtype() == DType::String) return "strings differ";
     const auto a = got.to_i64();

@@ -133,7 +133,7 @@ void Import::inputs(Scope& scope, const GraphProto& proto) {
     } catch (Error& e) {
       if (!keep_going_) throw;
       if (dynamic_cast<formats::NeedsSizes*>(&e) == nullptr) note(e);
-      scope.define(v.name, {{}, true, 0});
+      scope.define(v.name, {{}, true});
     }
   }
   if (only_interface_) return;
@@ -205,8 +205,7 @@ std::vector<bool> Import::needed_nodes(const Scope& scope, const IndexedGraph& g
 void Import::check_declared(const Fact& fact, const ValueInfo& declared) const {
   const TypeProto& type = declared.type;
   if (type.kind != TypeProto::Kind::Tensor || fact.kind != Fact::Kind::Tensor) return;
-  const bool narrow = type.elem_type > static_cast<std::int64_t>(kFloat8E4M3FN) - 1;
-  check(narrow || type.elem_type == 0 || dtype_of_onnx(type.elem_type) == fact.dtype,
+  check(type.elem_type == 0 || dtype_of_onnx(type.elem_type) == fact.dtype,
         ErrorKind::Type, "output '{}' is declared {}, but computed as {}", declared.name,
         onnx_type_name(type.elem_type), fact.str());
   if (!type.has_shape || !options_.input_shapes.empty() || !options_.inputs.empty()) return;
@@ -232,7 +231,7 @@ void Import::outputs(Scope& scope, const GraphProto& proto) {
       check(b != nullptr, ErrorKind::Parse, "output '{}' is not defined by anything", name);
       if (b->poisoned) continue;
       for (const ValueInfo& v : proto.outputs) {
-        if (v.name == name && b->narrow_type == 0) check_declared(graph.fact(b->value), v);
+        if (v.name == name) check_declared(graph.fact(b->value), v);
       }
       values.push_back(b->value);
       names.emplace_back(name);

@@ -19,7 +19,6 @@ namespace treadle::onnx {
 struct Binding {
   ValueId value;                 // not present: an omitted function input
   bool poisoned = false;         // what computes it could not be imported
-  std::int64_t narrow_type = 0;  // the file's element type, when it is narrower than a byte
 };
 
 // Thrown when something depends on a poisoned value, whose cause is recorded already.
@@ -91,9 +90,8 @@ class Import {
   std::vector<ValueId> call(Scope& scope, const NodeProto& proto, const FunctionProto& function);
   const FunctionProto* find_function(const NodeProto& proto) const;
   void bind_outputs(Scope& scope, const NodeProto& proto, const std::vector<ValueId>& values,
-                    std::size_t first_new, std::int64_t narrow_type);
+                    std::size_t first_new);
   void poison_outputs(Scope& scope, const NodeProto& proto);
-  void check_narrow(const Scope& scope, const NodeProto& proto) const;
   std::int64_t opset(const Scope& scope, std::string_view domain) const;
   void note_unknown(const NodeProto& proto, std::size_t position);
   void note_unknown_inside(const NodeProto& proto);

@@ -76,7 +76,7 @@ class NodeContext {
   virtual std::optional<std::vector<std::int64_t>> ints_attr(std::string_view attr) const = 0;
   virtual std::optional<std::vector<double>> floats_attr(std::string_view attr) const = 0;
   virtual std::optional<std::vector<std::string>> strings_attr(std::string_view attr) const = 0;
-  // Dense and sparse tensors; element types narrower than a byte come back widened to one.
+  // Dense and sparse tensors.
   virtual std::optional<Tensor> tensor_attr(std::string_view attr) const = 0;
   // A type attribute as a fact.
   virtual std::optional<Fact> type_attr(std::string_view attr) = 0;

@@ -105,19 +105,7 @@ void Import::node(Scope& scope, const NodeProto& proto, std::size_t position) {
 
 void Import::poison_outputs(Scope& scope, const NodeProto& proto) {
   for (const std::string_view out : proto.outputs) {
-    if (!out.empty() && !scope.values.contains(out)) scope.define(out, {{}, true, 0});
-  }
-}
-
-void Import::check_narrow(const Scope& scope, const NodeProto& proto) const {
-  static constexpr std::array<std::string_view, 7> kReaders = {
-      "DequantizeLinear", "Identity", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Shape"};
-  for (const std::string_view in : proto.inputs) {
-    const Binding* b = in.empty() ? nullptr : scope.find(in);
-    if (!b || b->narrow_type == 0) continue;
-    check(std::find(kReaders.begin(), kReaders.end(), proto.op_type) != kReaders.end(),
-          ErrorKind::Unsupported, "reads '{}' of type {}, which only DequantizeLinear may read", in,
-          onnx_type_name(b->narrow_type));
+    if (!out.empty() && !scope.values.contains(out)) scope.define(out, {{}, true});
   }
 }
 
@@ -136,7 +124,7 @@ bool Import::import_node(Scope& scope, const NodeProto& proto, std::size_t posit
     actual = &resolved;
   }
   if (const FunctionProto* function = find_function(proto)) {
-    bind_outputs(scope, proto, call(scope, *actual, *function), first_new, 0);
+    bind_outputs(scope, proto, call(scope, *actual, *function), first_new);
     return true;
   }
   const OperatorEntry* entry = find_operator(proto.domain, proto.op_type);
@@ -146,23 +134,12 @@ bool Import::import_node(Scope& scope, const NodeProto& proto, std::size_t posit
     return false;
   }
   ImportContext context(*this, scope, *actual, opset(scope, proto.domain));
-  check_narrow(scope, *actual);
-  std::int64_t narrow = 0;
-  if (proto.op_type == "Constant" && proto.domain.empty()) {
-    if (const Attribute* value = context.attribute("value"); value && value->type == kTensor) {
-      narrow = tensors_.read(value->tensor).elem_type;
-    }
-  } else if (proto.op_type != "DequantizeLinear" && proto.op_type != "Shape" &&
-             !proto.inputs.empty() && !proto.inputs[0].empty()) {
-    if (const Binding* b = scope.find(proto.inputs[0])) narrow = b->narrow_type;
-  }
-  bind_outputs(scope, proto, entry->import(context), first_new,
-               narrow > kFloat8E5M2FNUZ ? narrow : 0);
+  bind_outputs(scope, proto, entry->import(context), first_new);
   return true;
 }
 
 void Import::bind_outputs(Scope& scope, const NodeProto& proto, const std::vector<ValueId>& values,
-                          std::size_t first_new, std::int64_t narrow_type) {
+                          std::size_t first_new) {
   Graph& graph = scope.frame->graph;
   std::vector<ValueId> renamed;
   for (std::size_t k = 0; k < proto.outputs.size(); ++k) {
@@ -181,7 +158,7 @@ void Import::bind_outputs(Scope& scope, const NodeProto& proto, const std::vecto
       scope.define(out, {graph.add_source(std::string(out), with_options(fact, graph, out))});
       continue;
     }
-    scope.define(out, {v, false, narrow_type});
+    scope.define(out, {v});
     if (v.node < first_new || std::find(renamed.begin(), renamed.end(), v) != renamed.end()) {
       continue;
     }
@@ -246,10 +223,8 @@ std::vector<ValueId> Import::call(Scope& scope, const NodeProto& proto,
 void Import::initializers(Scope& scope, const GraphProto& proto,
                           const std::set<std::string_view>& skip) {
   const auto add = [&](const FileTensor& t) {
-    const std::int64_t narrow = t.elem_type > kFloat8E5M2FNUZ ? t.elem_type : 0;
     scope.define(t.name,
-                 {scope.frame->graph.add_constant(scope.prefix + std::string(t.name), t.tensor),
-                  false, narrow});
+                 {scope.frame->graph.add_constant(scope.prefix + std::string(t.name), t.tensor)});
   };
   const auto guarded = [&](std::string_view name, auto&& read) {
     if (skip.contains(name)) return;
@@ -258,7 +233,7 @@ void Import::initializers(Scope& scope, const GraphProto& proto,
     } catch (Error& e) {
       if (!keep_going_) throw;
       note(e);
-      scope.define(name, {{}, true, 0});
+      scope.define(name, {{}, true});
     }
   };
   for (const std::string_view t : proto.initializers) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/narrow.hpp"
 #include "formats/onnx/types.hpp"
 #include "formats/onnx/wire.hpp"
 
@@ -50,35 +51,30 @@ std::pair<std::string_view, std::string_view> read_entry(std::string_view bytes)
   return entry;
 }
 
-// Elements a byte holds, for the packed types; 1 for the others.
-int packed_per_byte(std::int64_t elem_type) {
-  if (elem_type == kInt4 || elem_type == kUint4) return 2;
-  if (elem_type == kInt2 || elem_type == kUint2) return 4;
-  return 1;
+bool is_packed(DType dtype) {
+  return is_narrow(dtype) && bits_of_narrow(dtype) < 8;
 }
 
-bool is_signed_narrow(std::int64_t elem_type) {
-  return elem_type == kInt4 || elem_type == kInt2;
+// Bytes of `n` elements in the file, where packed types are a stream of bits, low bits first.
+std::int64_t file_bytes(DType dtype, std::int64_t n) {
+  if (!is_packed(dtype)) return checked_mul(n, static_cast<std::int64_t>(size_of(dtype)));
+  const std::int64_t bits = checked_mul(n, bits_of_narrow(dtype));
+  return bits / 8 + (bits % 8 != 0);
 }
 
-DType stored_dtype(std::int64_t elem_type) {
-  if (packed_per_byte(elem_type) == 1) return dtype_of_onnx(elem_type);
-  return is_signed_narrow(elem_type) ? DType::I8 : DType::U8;
-}
-
-// One byte an element, sign extended, low bits first.
-Tensor unpack(std::string_view bytes, std::int64_t elem_type, DType dtype, const Shape& shape) {
-  const int per = packed_per_byte(elem_type);
-  const int bits = 8 / per;
+// One byte an element, integers sign-extended.
+Tensor unpack(std::string_view bytes, DType dtype, const Shape& shape) {
+  const auto bits = static_cast<std::size_t>(bits_of_narrow(dtype));
   const unsigned mask = (1u << bits) - 1;
   Tensor t(dtype, shape);
   auto* out = static_cast<std::uint8_t*>(t.mutable_data());
   const auto n = static_cast<std::size_t>(t.elements());
   for (std::size_t i = 0; i < n; ++i) {
-    const auto byte = static_cast<unsigned char>(bytes[i / static_cast<std::size_t>(per)]);
-    unsigned v = (byte >> (static_cast<int>(i % static_cast<std::size_t>(per)) * bits)) & mask;
-    if (is_signed_narrow(elem_type) && (v >> (bits - 1))) v |= ~mask;
-    out[i] = static_cast<std::uint8_t>(v);
+    const std::size_t at = i * bits / 8, shift = i * bits % 8;
+    unsigned v = static_cast<unsigned char>(bytes[at]);
+    if (shift + bits > 8) v |= static_cast<unsigned>(static_cast<unsigned char>(bytes[at + 1])) << 8;
+    v = (v >> shift) & mask;
+    out[i] = is_narrow_integer(dtype) ? wrap_narrow(dtype, v) : static_cast<std::uint8_t>(v);
   }
   return t;
 }
@@ -106,6 +102,13 @@ Tensor from_int32(const Shape& shape, const std::vector<std::int64_t>& v, DType 
     case DType::I32:
       return from_integers<std::int32_t>(shape, v, dtype);
     case DType::U8:
+    case DType::F8E4M3FN:
+    case DType::F8E4M3FNUZ:
+    case DType::F8E5M2:
+    case DType::F8E5M2FNUZ:
+    case DType::F8E8M0:
+    case DType::F6E2M3:
+    case DType::F6E3M2:
       return from_integers<std::uint8_t>(shape, v, dtype);
     case DType::U16:
     case DType::F16:
@@ -222,15 +225,11 @@ TensorReader::Proto TensorReader::parse(std::string_view encoded) {
 std::shared_ptr<const Tensor> TensorReader::from_bytes(
     const Proto& p, DType dtype, const Shape& shape, std::string_view bytes,
     const std::shared_ptr<const MappedFile>& owner) const {
-  const auto elements = shape.elements();
-  const int per = packed_per_byte(p.elem_type);
-  const std::int64_t expected =
-      per > 1 ? elements / per + (elements % per != 0)
-              : checked_mul(elements, static_cast<std::int64_t>(size_of(dtype)));
+  const std::int64_t expected = file_bytes(dtype, shape.elements());
   check(static_cast<std::int64_t>(bytes.size()) == expected, ErrorKind::Parse,
         "shape {} of {} needs {} bytes, got {}", shape.str(), onnx_type_name(p.elem_type), expected,
         bytes.size());
-  if (per > 1) return std::make_shared<const Tensor>(unpack(bytes, p.elem_type, dtype, shape));
+  if (is_packed(dtype)) return std::make_shared<const Tensor>(unpack(bytes, dtype, shape));
   bool copy = reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment_of(dtype) != 0;
   if (dtype == DType::Bool) {
     // A bool object of another value than 0 and 1 must not exist.
@@ -281,7 +280,7 @@ std::shared_ptr<const Tensor> TensorReader::external(const Proto& p, DType dtype
 }
 
 std::shared_ptr<const Tensor> TensorReader::make(const Proto& p) {
-  const DType dtype = stored_dtype(p.elem_type);
+  const DType dtype = dtype_of_onnx(p.elem_type);
   const Shape shape = checked_shape(p.dims);
   const std::int64_t n = shape.elements();
   check(checked_mul(n, static_cast<std::int64_t>(size_of(dtype))) <= limits_.max_tensor_bytes,
@@ -315,11 +314,12 @@ std::shared_ptr<const Tensor> TensorReader::make(const Proto& p) {
   } else if (dtype == DType::U32) {
     check_count("uint64_data", p.uint64s.size(), n);
     t = from_integers<std::uint32_t>(shape, p.uint64s, dtype);
-  } else if (const int per = packed_per_byte(p.elem_type); per > 1) {
-    check_count("int32_data", p.int32s.size(), n / per + (n % per != 0));
+  } else if (is_packed(dtype) && bits_of_narrow(dtype) != 6) {
+    // Packed here too, a byte an entry; only the 6-bit types have an entry an element.
+    check_count("int32_data", p.int32s.size(), file_bytes(dtype, n));
     std::string bytes;
     for (const std::int64_t v : p.int32s) bytes.push_back(static_cast<char>(v & 0xff));
-    t = unpack(bytes, p.elem_type, dtype, shape);
+    t = unpack(bytes, dtype, shape);
   } else {
     check_count("int32_data", p.int32s.size(), n);
     t = from_int32(shape, p.int32s, dtype);
@@ -330,8 +330,7 @@ std::shared_ptr<const Tensor> TensorReader::make(const Proto& p) {
 FileTensor TensorReader::read(std::string_view encoded) {
   if (const auto it = decoded_.find(encoded.data()); it != decoded_.end()) return it->second;
   const Proto p = parse(encoded);
-  FileTensor result{p.name, p.elem_type,
-                    in_context([&] { return p.where(); }, [&] { return make(p); })};
+  FileTensor result{p.name, in_context([&] { return p.where(); }, [&] { return make(p); })};
   decoded_.emplace(encoded.data(), result);
   return result;
 }

@@ -13,11 +13,9 @@
 
 namespace treadle::onnx {
 
-// A decoded tensor. `elem_type` is the file's TensorProto.DataType: 4- and 2-bit integers are
-// widened to a byte an element, so dtype alone does not tell.
+// A decoded tensor.
 struct FileTensor {
   std::string_view name;
-  std::int64_t elem_type = 0;
   std::shared_ptr<const Tensor> tensor;
 };
 

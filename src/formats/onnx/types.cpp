@@ -1,7 +1,6 @@
 #include "formats/onnx/types.hpp"
 
 #include <array>
-#include <optional>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -11,11 +10,11 @@ namespace {
 
 struct TypeEntry {
   std::string_view name;
-  std::optional<DType> dtype;
+  DType dtype;
 };
 
 constexpr std::array<TypeEntry, 29> kTypes = {{
-    {"undefined", {}},
+    {"undefined", DType::F32},
     {"float", DType::F32},
     {"uint8", DType::U8},
     {"int8", DType::I8},
@@ -32,18 +31,18 @@ constexpr std::array<TypeEntry, 29> kTypes = {{
     {"complex64", DType::C64},
     {"complex128", DType::C128},
     {"bfloat16", DType::BF16},
-    {"float8e4m3fn", {}},
-    {"float8e4m3fnuz", {}},
-    {"float8e5m2", {}},
-    {"float8e5m2fnuz", {}},
-    {"uint4", {}},
-    {"int4", {}},
-    {"float4e2m1", {}},
-    {"float8e8m0", {}},
-    {"uint2", {}},
-    {"int2", {}},
-    {"float6e2m3", {}},
-    {"float6e3m2", {}},
+    {"float8e4m3fn", DType::F8E4M3FN},
+    {"float8e4m3fnuz", DType::F8E4M3FNUZ},
+    {"float8e5m2", DType::F8E5M2},
+    {"float8e5m2fnuz", DType::F8E5M2FNUZ},
+    {"uint4", DType::U4},
+    {"int4", DType::I4},
+    {"float4e2m1", DType::F4E2M1},
+    {"float8e8m0", DType::F8E8M0},
+    {"uint2", DType::U2},
+    {"int2", DType::I2},
+    {"float6e2m3", DType::F6E2M3},
+    {"float6e3m2", DType::F6E3M2},
 }};
 
 bool known(std::int64_t t) {
@@ -61,14 +60,11 @@ DType dtype_of_onnx(std::int64_t elem_type) {
   check(known(elem_type) && elem_type != 0, ErrorKind::Parse,
         "element type {} is not an ONNX tensor element type (1 to {})", elem_type,
         kTypes.size() - 1);
-  const auto& entry = kTypes[static_cast<std::size_t>(elem_type)];
-  check(entry.dtype.has_value(), ErrorKind::Unsupported, "element type {} is not supported here",
-        entry.name);
-  return *entry.dtype;
+  return kTypes[static_cast<std::size_t>(elem_type)].dtype;
 }
 
 std::int64_t onnx_type_of(DType dtype) {
-  for (std::size_t i = 0; i < kTypes.size(); ++i) {
+  for (std::size_t i = 1; i < kTypes.size(); ++i) {
     if (kTypes[i].dtype == dtype) return static_cast<std::int64_t>(i);
   }
   fail(ErrorKind::Internal, "dtype {} has no ONNX element type", name_of(dtype));

@@ -1,11 +1,11 @@
-// If, Loop, Scan.
+// If, Loop.
 #include "ops/control.hpp"
 
 #include <algorithm>
 #include <set>
 
 #include "base/error.hpp"
-#include "formats/onnx/importer.hpp"
+#include "formats/onnx/ops/control_bodies.hpp"
 #include "formats/options.hpp"
 #include "graph/basic_ops.hpp"
 #include "ops/build.hpp"
@@ -17,12 +17,6 @@ namespace treadle::onnx {
 namespace {
 
 using ops::SymbolNames;
-
-void add_symbols(const Graph& g, std::span<const ValueId> values, SymbolNames& out) {
-  for (ValueId v : values) {
-    if (v.present()) ops::collect_symbols(g.fact(v), out);
-  }
-}
 
 // The one boolean that a value is known to hold.
 std::optional<bool> known_truth(const Fact& f) {
@@ -103,87 +97,6 @@ void check_ranks(const Graph& outer, ValueId condition, const Graph& a, const Gr
   }
 }
 
-// Loop-carried values whose type the body changes are widened until one type fits all iterations.
-struct Carried {
-  std::vector<Fact> facts;
-  SymbolNames widened;  // sizes that differ between iterations
-
-  // Widens value k by what an iteration gives; false when it fitted already.
-  bool widen(std::size_t k, const Fact& out, Graph& graph, const std::string& what) {
-    const Fact before = facts[k];
-    check(out.kind == before.kind && out.dtype == before.dtype, ErrorKind::Type,
-          "loop-carried value {} is {}, but the body gives {}", k, before.str(), out.str());
-    if (before.kind == Fact::Kind::Tensor) {
-      check(out.rank() == before.rank(), ErrorKind::Unsupported,
-            "loop-carried value {} changes its rank: {}, then {}", k, before.str(), out.str());
-      bool changed = false;
-      for (std::size_t i = 0; i < out.shape.size(); ++i) {
-        Dim& d = facts[k].shape[i];
-        if (d == out.shape[i] || is_widened(d)) continue;
-        d = graph.fresh_symbol(fmt::format("{}.{}.{}", what, k, i));
-        widened.insert(*d.as_symbol());
-        changed = true;
-      }
-      return changed;
-    }
-    if (fits(before, out)) return false;
-    facts[k] = ops::unify(before, out, graph, nullptr, what);
-    SymbolNames symbols, old;
-    ops::collect_symbols(facts[k], symbols);
-    ops::collect_symbols(before, old);
-    for (const std::string& s : symbols) {
-      if (!old.contains(s)) widened.insert(s);
-    }
-    return true;
-  }
-
- private:
-  bool is_widened(const Dim& d) const {
-    const auto name = d.as_symbol();
-    return name && widened.contains(*name);
-  }
-
-  // Whether `out` is covered by the sequence or optional type `have`.
-  bool fits(const Fact& have, const Fact& out) const {
-    if (have.kind != out.kind) return false;
-    if (have.kind != Fact::Kind::Tensor) return fits(*have.element, *out.element);
-    if (have.shape == ops::unknown_shape() || out.shape == ops::no_shape()) return true;
-    if (have.rank() != out.rank()) return false;
-    for (std::size_t i = 0; i < have.shape.size(); ++i) {
-      if (!(have.shape[i] == out.shape[i]) && !is_widened(have.shape[i])) return false;
-    }
-    return true;
-  }
-};
-
-// Imports a body on `front`, the carried values, `back`; its outputs from `first` on are the
-// carried values after an iteration.
-Body import_widened(NodeContext& c, std::vector<Fact> front, Carried& carried,
-                    const std::vector<Fact>& back, std::size_t first) {
-  for (;;) {
-    std::vector<Fact> formal = front;
-    formal.insert(formal.end(), carried.facts.begin(), carried.facts.end());
-    formal.insert(formal.end(), back.begin(), back.end());
-    Body body = c.body("body", formal);
-    bool changed = false;
-    for (std::size_t k = 0; k < carried.facts.size(); ++k) {
-      const Fact& out = body.graph->fact(body.graph->outputs()[first + k]);
-      changed |= carried.widen(k, out, c.graph(), c.name());
-    }
-    if (!changed) return body;
-  }
-}
-
-// The symbols that mean the same outside of the body.
-SymbolNames visible_symbols(NodeContext& c, const Body& body) {
-  SymbolNames names;
-  add_symbols(c.graph(), body.captured, names);
-  for (std::size_t i = 0; i < c.inputs(); ++i) {
-    if (c.has(i)) ops::collect_symbols(c.fact(i), names);
-  }
-  return names;
-}
-
 // How often a Loop's body runs, when that is known.
 Dim trip_count(NodeContext& c, const Body& body) {
   const Graph& g = *body.graph;
@@ -199,33 +112,6 @@ Dim trip_count(NodeContext& c, const Body& body) {
     }
   }
   return c.graph().fresh_symbol(c.name() + ".trips");
-}
-
-std::vector<Fact> carried_outputs(NodeContext& c, const Carried& carried,
-                                  const SymbolNames& visible) {
-  std::vector<Fact> facts;
-  for (std::size_t k = 0; k < carried.facts.size(); ++k) {
-    facts.push_back(
-        ops::outward(carried.facts[k], c.graph(), visible, fmt::format("{}:{}", c.name(), k)));
-  }
-  return facts;
-}
-
-std::vector<std::int64_t> directions(NodeContext& c, std::string_view attr, std::size_t count) {
-  auto values = c.ints_attr(attr).value_or(std::vector<std::int64_t>(count, 0));
-  check(values.size() == count, ErrorKind::Parse, "{} has {} entries, expected {}", attr,
-        values.size(), count);
-  for (const std::int64_t v : values) {
-    check(v == 0 || v == 1, ErrorKind::Parse, "{} holds {}, expected 0 or 1", attr, v);
-  }
-  return values;
-}
-
-std::vector<std::int64_t> axes_attr(NodeContext& c, std::string_view attr, std::size_t count) {
-  auto values = c.ints_attr(attr).value_or(std::vector<std::int64_t>(count, 0));
-  check(values.size() == count, ErrorKind::Parse, "{} has {} entries, expected {}", attr,
-        values.size(), count);
-  return values;
 }
 
 }  // namespace
@@ -289,60 +175,6 @@ std::vector<ValueId> import_loop(NodeContext& c) {
   op->body = body.graph;
   std::vector<ValueId> inputs{c.has(0) ? c.in(0) : ValueId{}, c.has(1) ? c.in(1) : ValueId{}};
   for (std::size_t k = 0; k < n; ++k) inputs.push_back(c.in(k + 2));
-  inputs.insert(inputs.end(), body.captured.begin(), body.captured.end());
-  return c.add(std::move(op), std::move(inputs));
-}
-
-std::vector<ValueId> import_scan(NodeContext& c) {
-  check(c.opset() >= 9, ErrorKind::Unsupported, "Scan of opset 8 is not supported");
-  const std::int64_t count = c.int_attr("num_scan_inputs", {});
-  check(count >= 1 && static_cast<std::size_t>(count) <= c.inputs(), ErrorKind::Parse,
-        "num_scan_inputs is {}, with {} inputs", count, c.inputs());
-  const auto m = static_cast<std::size_t>(count);
-  const std::size_t n = c.inputs() - m;
-  const auto [body_inputs, body_outputs] = c.body_arity("body");
-  check(body_inputs == n + m && body_outputs >= n, ErrorKind::Parse,
-        "the body has {} inputs and {} outputs, expected {} and {} or more", body_inputs,
-        body_outputs, n + m, n);
-  const std::size_t k_out = body_outputs - n;
-  auto op = std::make_shared<ops::Scan>();
-  op->states = static_cast<std::int64_t>(n);
-  op->input_axes = axes_attr(c, "scan_input_axes", m);
-  op->input_reversed = directions(c, "scan_input_directions", m);
-  op->output_axes = axes_attr(c, "scan_output_axes", k_out);
-  op->output_reversed = directions(c, "scan_output_directions", k_out);
-  Carried carried;
-  for (std::size_t k = 0; k < n; ++k) carried.facts.push_back(ops::type_only(c.fact(k)));
-  std::vector<Fact> elements;
-  Dim steps = 1;
-  for (std::size_t i = 0; i < m; ++i) {
-    Fact f = ops::type_only(c.fact(n + i));
-    check(f.kind == Fact::Kind::Tensor, ErrorKind::Type,
-          "scanned input {} is {}, expected a tensor", i, f.str());
-    op->input_axes[i] = ops::normal_axis(op->input_axes[i], f.rank());
-    const auto axis = static_cast<std::size_t>(op->input_axes[i]);
-    check(i == 0 || !steps.is_const() || !f.shape[axis].is_const() || steps == f.shape[axis],
-          ErrorKind::Shape, "scanned input {} has {} steps, others have {}", i, f.shape[axis].str(),
-          steps.str());
-    if (i == 0 || !steps.is_const()) steps = f.shape[axis];
-    f.shape.erase(f.shape.begin() + static_cast<std::ptrdiff_t>(axis));
-    elements.push_back(std::move(f));
-  }
-  const Body body = import_widened(c, {}, carried, elements, 0);
-  const SymbolNames visible = visible_symbols(c, body);
-  op->facts = carried_outputs(c, carried, visible);
-  for (std::size_t k = 0; k < k_out; ++k) {
-    const Fact& f = body.graph->fact(body.graph->outputs()[n + k]);
-    check(f.kind == Fact::Kind::Tensor, ErrorKind::Type, "scan output {} is {}, expected a tensor",
-          k, f.str());
-    Fact out = ops::outward(f, c.graph(), visible, fmt::format("{}:{}", c.name(), n + k));
-    op->output_axes[k] = ops::normal_axis(op->output_axes[k], f.rank() + 1);
-    out.shape.insert(out.shape.begin() + static_cast<std::ptrdiff_t>(op->output_axes[k]), steps);
-    op->facts.push_back(std::move(out));
-  }
-  op->body = body.graph;
-  std::vector<ValueId> inputs;
-  for (std::size_t i = 0; i < c.inputs(); ++i) inputs.push_back(c.in(i));
   inputs.insert(inputs.end(), body.captured.begin(), body.captured.end());
   return c.add(std::move(op), std::move(inputs));
 }

@@ -144,10 +144,26 @@ std::vector<ValueId> import_clip(NodeContext& c) {
   return {x};
 }
 
+namespace {
+
+// The attributes of Cast and CastLike that narrow floats have.
+ValueId cast_rounded(NodeContext& c, DType to) {
+  NarrowRounding rounding;
+  rounding.saturate = c.int_attr("saturate", 1) != 0;
+  const std::string mode = c.string_attr("round_mode", "up");
+  constexpr std::array<std::string_view, 3> kModes = {"up", "down", "nearest"};
+  const auto at = std::find(kModes.begin(), kModes.end(), mode);
+  check(at != kModes.end(), ErrorKind::Parse,
+        "attribute 'round_mode' is '{}', expected up, down or nearest", mode);
+  rounding.power = static_cast<PowerRounding>(at - kModes.begin());
+  if (!is_narrow_float(to) || c.fact(0).dtype == to) return cast(c, c.in(0), to);
+  return c.add1(make_op<ops::Cast>(to, rounding), {c.in(0)});
+}
+
+}  // namespace
+
 std::vector<ValueId> import_cast(NodeContext& c) {
-  if (c.opset() >= 6) {
-    return {cast(c, c.in(0), dtype_of_onnx(c.int_attr("to", std::nullopt)))};
-  }
+  if (c.opset() >= 6) return {cast_rounded(c, dtype_of_onnx(c.int_attr("to", std::nullopt)))};
   // Opset 1 names the type.
   constexpr std::array<std::string_view, 17> kNames = {
       "UNDEFINED", "FLOAT",  "UINT8",     "INT8",       "UINT16",  "INT16",
@@ -161,7 +177,7 @@ std::vector<ValueId> import_cast(NodeContext& c) {
 }
 
 std::vector<ValueId> import_cast_like(NodeContext& c) {
-  return {cast(c, c.in(0), dtype_of(c, c.in(1)))};
+  return {cast_rounded(c, dtype_of(c, c.in(1)))};
 }
 
 std::vector<ValueId> import_bit_cast(NodeContext& c) {

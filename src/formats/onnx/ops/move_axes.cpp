@@ -1,5 +1,6 @@
 // Transpose, Squeeze, Unsqueeze, DepthToSpace, SpaceToDepth.
 #include "formats/onnx/ops/move_helpers.hpp"
+#include "ops/dynamic_axis.hpp"
 
 namespace treadle::onnx {
 namespace {
@@ -8,7 +9,12 @@ namespace {
 std::optional<std::vector<std::int64_t>> axes_of(NodeContext& c) {
   if (c.opset() < 13) return c.ints_attr("axes");
   if (!c.has(1)) return std::nullopt;
-  return c.required_constant(1).to_i64();
+  return c.constant_ints(1);
+}
+
+// Whether only the run knows the axes.
+bool computed_axes(NodeContext& c) {
+  return c.opset() >= 13 && c.has(1) && c.fact(1).value == nullptr;
 }
 
 Dim divided(const Dim& size, std::int64_t by, std::string_view what) {
@@ -47,6 +53,13 @@ std::vector<ValueId> import_transpose(NodeContext& c) {
 }
 
 std::vector<ValueId> import_squeeze(NodeContext& c) {
+  if (computed_axes(c)) {
+    const std::int64_t rank = c.fact(0).rank() - element_count(c, 1, "axes");
+    check(rank >= 0, ErrorKind::Shape, "input 1 'axes' has more values than the rank {}",
+          c.fact(0).rank());
+    SymShape sizes = fresh_sizes(c, "squeezed", static_cast<std::size_t>(rank));
+    return {c.add1(make_op<ops::DynamicSqueeze>(std::move(sizes)), {c.in(0), c.in(1)})};
+  }
   const Fact& x = c.fact(0);
   std::vector<std::int64_t> axes;
   if (const auto given = axes_of(c)) {
@@ -61,12 +74,19 @@ std::vector<ValueId> import_squeeze(NodeContext& c) {
 }
 
 std::vector<ValueId> import_unsqueeze(NodeContext& c) {
+  const bool computed = computed_axes(c);
   auto axes = axes_of(c);
-  check(axes.has_value(), ErrorKind::Parse, "the axes are required");
-  if (axes->empty()) return {c.in(0)};
-  const auto rank = static_cast<std::int64_t>(axes->size()) + c.fact(0).rank();
+  check(computed || axes.has_value(), ErrorKind::Parse, "the axes are required");
+  if (axes && axes->empty()) return {c.in(0)};
+  const std::int64_t count =
+      computed ? element_count(c, 1, "axes") : static_cast<std::int64_t>(axes->size());
+  const std::int64_t rank = count + c.fact(0).rank();
   check(rank <= kMaxRank, ErrorKind::Shape, "the output's rank {} is above the limit of {}", rank,
         kMaxRank);
+  if (computed) {
+    SymShape sizes = fresh_sizes(c, "unsqueezed", static_cast<std::size_t>(rank));
+    return {c.add1(make_op<ops::DynamicUnsqueeze>(std::move(sizes)), {c.in(0), c.in(1)})};
+  }
   axes = ops::normal_axes(*axes, static_cast<int>(rank));
   return {c.add1(make_op<ops::Unsqueeze>(*std::move(axes)), {c.in(0)})};
 }

@@ -1,7 +1,9 @@
 #include "formats/onnx/ops/move_helpers.hpp"
 
 #include <algorithm>
+#include <bit>
 
+#include "formats/onnx/proto.hpp"
 #include "formats/onnx/types.hpp"
 #include "ops/move.hpp"
 #include "ops/shape_of.hpp"
@@ -84,6 +86,20 @@ ValueId expand(NodeContext& c, ValueId x, const SymShape& shape) {
     x = c.add1(make_op<ops::Unsqueeze>(std::move(axes)), {x});
   }
   return from == to ? x : c.add1(make_op<ops::Expand>(std::move(to)), {x});
+}
+
+std::uint64_t seed_of(NodeContext& c) {
+  const Attribute* seed = c.attribute("seed");
+  // The generators have a float, Dropout an integer.
+  if (seed != nullptr && seed->type == kInt) return static_cast<std::uint64_t>(seed->i);
+  if (seed != nullptr) {
+    return std::bit_cast<std::uint32_t>(static_cast<float>(c.float_attr("seed", 0.0)));
+  }
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char ch : c.name()) {
+    hash = (hash ^ static_cast<unsigned char>(ch)) * 0x100000001b3u;
+  }
+  return hash;
 }
 
 DType dtype_attr(NodeContext& c, std::string_view name, DType fallback) {

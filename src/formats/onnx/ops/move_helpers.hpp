@@ -28,6 +28,9 @@ ValueId slice(NodeContext& c, ValueId x, std::int64_t axis, const Dim& start, co
               std::int64_t step = 1);
 // x with numpy broadcasting to `shape` (a 1 stays what x has).
 ValueId expand(NodeContext& c, ValueId x, const SymShape& shape);
+// The seed attribute's bits; without one, FNV-1a of the node's name, so that loading the same model
+// again gives the same elements.
+std::uint64_t seed_of(NodeContext& c);
 // The attribute `name` (a TensorProto.DataType) as a DType, or the fallback.
 DType dtype_attr(NodeContext& c, std::string_view name, DType fallback);
 

@@ -1,5 +1,4 @@
 // Random generators and window functions.
-#include <bit>
 #include <numbers>
 
 #include "formats/onnx/ops/move_helpers.hpp"
@@ -11,19 +10,6 @@ namespace treadle::onnx {
 namespace {
 
 using ops::RandomFn;
-
-// The seed attribute's bits; without one, FNV-1a of the node's name, so that loading the same model
-// again gives the same elements.
-std::uint64_t seed_of(NodeContext& c) {
-  if (c.has_attr("seed")) {
-    return std::bit_cast<std::uint32_t>(static_cast<float>(c.float_attr("seed", 0.0)));
-  }
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char ch : c.name()) {
-    hash = (hash ^ static_cast<unsigned char>(ch)) * 0x100000001b3u;
-  }
-  return hash;
-}
 
 std::vector<ValueId> generate(NodeContext& c, bool like) {
   const bool normal = c.proto().op_type.substr(0, 12) == "RandomNormal";

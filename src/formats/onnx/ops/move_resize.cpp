@@ -3,8 +3,7 @@
 #include <cmath>
 
 #include "formats/onnx/ops/move_helpers.hpp"
-#include "ops/dynamic_shape.hpp"
-#include "ops/resize.hpp"
+#include "ops/dynamic_resize.hpp"
 
 namespace treadle::onnx {
 namespace {
@@ -84,84 +83,73 @@ bool given(NodeContext& c, std::size_t i) {
   return c.has(i) && !(c.fact(i).rank() == 1 && c.fact(i).shape[0].is(0));
 }
 
-void set_roi(NodeContext& c, ops::Resize& r, const std::vector<std::int64_t>& axes) {
-  if (r.coordinates != Coordinates::TfCropAndResize) return;
-  const auto roi = c.required_constant(1).to_f64();
-  check(roi.size() == 2 * axes.size(), ErrorKind::Shape, "input 1 'roi' has {} values for {} axes",
-        roi.size(), axes.size());
-  const auto rank = static_cast<std::size_t>(c.fact(0).rank());
-  r.roi.assign(rank, 0.0);
-  r.roi.resize(2 * rank, 1.0);
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    r.roi[static_cast<std::size_t>(axes[i])] = roi[i];
-    r.roi[rank + static_cast<std::size_t>(axes[i])] = roi[axes.size() + i];
-  }
+// Whether the region is read, but known only at run time.
+bool computed_region(NodeContext& c, const ops::Resize& r) {
+  return r.coordinates == Coordinates::TfCropAndResize && c.fact(1).value == nullptr;
 }
 
-// One scale for all axes, the smallest (largest) that any asks for; sizes rounded half up.
-void keep_aspect(NodeContext& c, ops::Resize& r, const std::vector<std::int64_t>& axes,
-                 bool not_larger) {
-  double best = 0;
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto a = static_cast<std::size_t>(axes[i]);
-    const Dim& from = c.fact(0).shape[a];
-    check(from.is_const() && r.sizes[a].is_const(), ErrorKind::Unsupported,
-          "keep_aspect_ratio_policy needs sizes that are known at import, got {} and {}",
-          from.str(), r.sizes[a].str());
-    check(from.value() > 0, ErrorKind::Shape, "axis {} of the input is empty", a);
-    const double scale =
-        static_cast<double>(r.sizes[a].value()) / static_cast<double>(from.value());
-    best = i == 0 ? scale : not_larger ? std::min(best, scale) : std::max(best, scale);
-  }
-  r.scales.assign(r.sizes.size(), 1.0);
-  for (const std::int64_t axis : axes) {
-    const auto a = static_cast<std::size_t>(axis);
-    const double size = std::floor(best * static_cast<double>(c.fact(0).shape[a].value()) + 0.5);
-    check(size >= 0 && size < 1e15, ErrorKind::Shape, "axis {} would have size {}", a, size);
-    r.sizes[a] = static_cast<std::int64_t>(size);
-    r.scales[a] = best;
-  }
-}
-
+// Sizes, scales or region that only the run knows; `sizes` and `scales` may be absent.
 ValueId dynamic(NodeContext& c, ops::Resize r, const std::vector<std::int64_t>& axes, ValueId sizes,
-                ValueId scales) {
-  check(!c.has_attr("axes") || axes.size() == r.sizes.size(), ErrorKind::Unsupported,
-        "sizes and scales must be constants together with 'axes'");
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    check(axes[i] == static_cast<std::int64_t>(i), ErrorKind::Unsupported,
-          "sizes and scales must be constants together with permuted 'axes'");
+                ValueId scales, ops::AspectPolicy policy = ops::AspectPolicy::Stretch) {
+  auto op = std::make_shared<ops::DynamicResize>();
+  if (sizes.present() || scales.present()) {
+    r.sizes = c.fact(0).shape;
+    for (const std::int64_t a : axes) {
+      r.sizes[static_cast<std::size_t>(a)] = c.graph().fresh_symbol("resized");
+    }
   }
-  r.sizes = fresh_sizes(c, "resized", axes.size());
-  std::vector<ValueId> inputs{c.in(0), sizes};
-  if (scales.present()) inputs.push_back(scales);
-  return c.add1(make_op<ops::DynamicResize>(std::move(r)), std::move(inputs));
+  const bool region = computed_region(c, r);
+  op->proto = std::move(r);
+  op->axes = axes;
+  op->policy = policy;
+  std::vector<ValueId> inputs{c.in(0), sizes, scales};
+  if (region) inputs.push_back(c.in(1));
+  return c.add1(std::move(op), std::move(inputs));
+}
+
+// A resize whose sizes are known; its region may not be.
+ValueId known(NodeContext& c, ops::Resize r, const std::vector<std::int64_t>& axes) {
+  if (computed_region(c, r)) return dynamic(c, std::move(r), axes, {}, {});
+  return c.add1(std::make_shared<const ops::Resize>(std::move(r)), {c.in(0)});
 }
 
 ValueId by_scales(NodeContext& c, ops::Resize r, const std::vector<std::int64_t>& axes,
-                  std::size_t input) {
-  if (!c.constant(input)) return dynamic(c, std::move(r), axes, {}, c.in(input));
-  const auto scales = c.required_constant(input).to_f64();
-  check(scales.size() == axes.size(), ErrorKind::Shape,
-        "input {} 'scales' has {} values for {} axes", input, scales.size(), axes.size());
+                  ValueId input) {
+  const auto& value = c.graph().fact(input).value;
+  if (!value) return dynamic(c, std::move(r), axes, {}, input);
+  const auto scales = value->to_f64();
+  check(scales.size() == axes.size(), ErrorKind::Shape, "{} scales for {} axes", scales.size(),
+        axes.size());
   r.sizes = c.fact(0).shape;
   r.scales.assign(r.sizes.size(), 1.0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto a = static_cast<std::size_t>(axes[i]);
     const auto size = scaled(r.sizes[a], scales[i]);
-    if (!size) return dynamic(c, std::move(r), axes, {}, c.in(input));
+    if (!size) return dynamic(c, std::move(r), axes, {}, input);
     r.sizes[a] = *size;
     r.scales[a] = scales[i];
   }
-  return c.add1(std::make_shared<const ops::Resize>(std::move(r)), {c.in(0)});
+  return known(c, std::move(r), axes);
+}
+
+// Sizes of the input's axes `axes`, when all are constants.
+std::optional<Shape> constant_shape(const SymShape& shape, const std::vector<std::int64_t>& axes) {
+  Shape out;
+  for (const Dim& d : shape) out.push_back(d.as_const().value_or(1));
+  for (const std::int64_t a : axes) {
+    if (!shape[static_cast<std::size_t>(a)].is_const()) return std::nullopt;
+  }
+  return out;
 }
 
 ValueId by_sizes(NodeContext& c, ops::Resize r, const std::vector<std::int64_t>& axes) {
+  const auto policy = choice<ops::AspectPolicy>(c, "keep_aspect_ratio_policy", "stretch",
+                                                {{"stretch", ops::AspectPolicy::Stretch},
+                                                 {"not_larger", ops::AspectPolicy::NotLarger},
+                                                 {"not_smaller", ops::AspectPolicy::NotSmaller}});
   const auto sizes = c.symbolic(3);
-  const std::string policy = c.string_attr("keep_aspect_ratio_policy", "stretch");
   if (!sizes || !known_before(c, *sizes, &c.fact(0))) {
-    check(policy == "stretch", ErrorKind::Unsupported,
-          "input 3 'sizes' must be a constant with keep_aspect_ratio_policy '{}'", policy);
-    return dynamic(c, std::move(r), axes, c.in(3), {});
+    return dynamic(c, std::move(r), axes, c.in(3), {}, policy);
   }
   check(sizes->size() == axes.size(), ErrorKind::Shape, "input 3 'sizes' has {} values for {} axes",
         sizes->size(), axes.size());
@@ -169,12 +157,14 @@ ValueId by_sizes(NodeContext& c, ops::Resize r, const std::vector<std::int64_t>&
   for (std::size_t i = 0; i < axes.size(); ++i) {
     r.sizes[static_cast<std::size_t>(axes[i])] = (*sizes)[i];
   }
-  if (policy != "stretch") {
-    check(policy == "not_larger" || policy == "not_smaller", ErrorKind::Parse,
-          "attribute 'keep_aspect_ratio_policy' is '{}'", policy);
-    keep_aspect(c, r, axes, policy == "not_larger");
+  if (policy != ops::AspectPolicy::Stretch) {
+    const auto from = constant_shape(c.fact(0).shape, axes);
+    if (!from || !constant_shape(r.sizes, axes)) {
+      return dynamic(c, std::move(r), axes, c.in(3), {}, policy);
+    }
+    ops::keep_aspect(r, *from, axes, policy);
   }
-  return c.add1(std::make_shared<const ops::Resize>(std::move(r)), {c.in(0)});
+  return known(c, std::move(r), axes);
 }
 
 // Upsample and Resize before opset 11: asymmetric coordinates, nearest rounds down (up when every
@@ -196,35 +186,31 @@ std::vector<ValueId> import_resize(NodeContext& c) {
   if (c.opset() < 11) {
     const auto scales = c.constant(1);
     const auto values = scales ? std::optional(scales->to_f64()) : std::nullopt;
-    return {by_scales(c, old_parameters(c, values), axes, 1)};
+    return {by_scales(c, old_parameters(c, values), axes, c.in(1))};
   }
   ops::Resize r = parameters(c);
-  set_roi(c, r, axes);
+  if (r.coordinates == Coordinates::TfCropAndResize && !computed_region(c, r)) {
+    ops::set_region(r, c.fact(0).shape.size(), axes, c.fact(1).value->to_f64());
+  }
   const bool has_scales = given(c, 2);
   check(has_scales != given(c, 3), ErrorKind::Parse,
         "exactly one of input 2 'scales' and input 3 'sizes' must be given");
-  return {has_scales ? by_scales(c, std::move(r), axes, 2) : by_sizes(c, std::move(r), axes)};
+  return {has_scales ? by_scales(c, std::move(r), axes, c.in(2)) : by_sizes(c, std::move(r), axes)};
 }
 
 std::vector<ValueId> import_upsample(NodeContext& c) {
   const auto axes = axes_of(c);
-  if (c.opset() >= 9) return {by_scales(c, old_parameters(c, std::nullopt), axes, 1)};
   ops::Resize r = old_parameters(c, std::nullopt);
-  if (const auto scales = c.floats_attr("scales")) {
-    r.scales = *scales;
+  if (c.opset() >= 9) return {by_scales(c, std::move(r), axes, c.in(1))};
+  std::vector<double> scales;
+  if (const auto listed = c.floats_attr("scales")) {
+    scales = *listed;
   } else {
-    r.scales = {1, 1, c.float_attr("height_scale", {}), c.float_attr("width_scale", {})};
+    scales = {1, 1, c.float_attr("height_scale", {}), c.float_attr("width_scale", {})};
   }
-  const SymShape from = c.fact(0).shape;
-  check(r.scales.size() == from.size(), ErrorKind::Shape, "{} scales for rank {}", r.scales.size(),
-        from.size());
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    const auto size = scaled(from[i], r.scales[i]);
-    check(size.has_value(), ErrorKind::Unsupported, "scale {} of axis {} of symbolic size {}",
-          r.scales[i], i, from[i].str());
-    r.sizes.push_back(*size);
-  }
-  return {c.add1(std::make_shared<const ops::Resize>(std::move(r)), {c.in(0)})};
+  const Shape count{static_cast<std::int64_t>(scales.size())};
+  const ValueId input = c.constant_value(Tensor::from<double>(count, scales));
+  return {by_scales(c, std::move(r), axes, input)};
 }
 
 }  // namespace treadle::onnx

@@ -3,7 +3,9 @@
 #include "ops/col2im.hpp"
 #include "ops/grid_sample.hpp"
 #include "ops/max_unpool.hpp"
+#include "ops/move.hpp"
 #include "ops/non_max_suppression.hpp"
+#include "ops/range.hpp"
 #include "ops/roi_align.hpp"
 
 namespace treadle::onnx {
@@ -68,7 +70,55 @@ std::vector<ValueId> import_grid_sample(NodeContext& c) {
   return {c.add1(std::move(op), {c.in(0), c.in(1)})};
 }
 
+namespace {
+
+// The coordinates of one axis of a grid over [−1, 1], whose size is an element of input 1.
+ValueId grid_axis(NodeContext& c, std::int64_t axis, bool align_corners) {
+  const ValueId size = c.add1(make_op<ops::Gather>(0), {c.in(1), int_constant(c, axis)});
+  const ValueId steps = c.add1(make_op<ops::Range>(c.graph().fresh_symbol("grid"), true),
+                               {int_constant(c, 0), size, int_constant(c, 1)});
+  const ValueId n = cast(c, size, DType::F64);
+  const ValueId twice = binary(c, BinaryFn::Mul, cast(c, steps, DType::F64), 2);
+  // One position alone lies at −1 where corners are aligned.
+  const ValueId at =
+      align_corners ? binary(c, BinaryFn::Div, twice,
+                             binary(c, BinaryFn::Max, binary(c, BinaryFn::Sub, n, 1), 1))
+                    : binary(c, BinaryFn::Div, binary(c, BinaryFn::Add, twice, 1), n);
+  return cast(c, binary(c, BinaryFn::Sub, at, 1), c.fact(0).dtype);
+}
+
+// A grid whose sizes only the run knows: θ's columns times the coordinates, broadcast to the grid.
+ValueId computed_affine_grid(NodeContext& c) {
+  const std::int64_t count = element_count(c, 1, "size");
+  check(count == 4 || count == 5, ErrorKind::Shape, "input 1 'size' has {} values, expected 4 or 5",
+        count);
+  const std::int64_t r = count - 2;
+  const SymShape theta = c.fact(0).shape;
+  check(theta.size() == 3 && (!theta[1].is_const() || theta[1].is(r)) &&
+            (!theta[2].is_const() || theta[2].is(r + 1)),
+        ErrorKind::Shape, "input 0 'theta' has shape {}, expected [N, {}, {}]", str(theta), r,
+        r + 1);
+  const bool align_corners = c.int_attr("align_corners", 0) != 0;
+  // Column j of θ as [N, 1, …, 1, r].
+  const auto column = [&](std::int64_t j) {
+    const ValueId strip = slice(c, c.in(0), 2, j, 1);
+    return unsqueeze(c, reshape(c, strip, {theta[0], r}), axis_range(1, r));
+  };
+  ValueId grid = column(r);
+  for (std::int64_t j = 0; j < r; ++j) {
+    // Coordinates stand last axis first.
+    const std::int64_t axis = r - 1 - j;
+    const ValueId at = at_axis(c, grid_axis(c, axis + 2, align_corners), axis + 1,
+                               static_cast<int>(r + 2));
+    grid = binary(c, BinaryFn::Add, grid, binary(c, BinaryFn::Mul, column(j), at));
+  }
+  return grid;
+}
+
+}  // namespace
+
 std::vector<ValueId> import_affine_grid(NodeContext& c) {
+  if (!c.constant(1)) return {computed_affine_grid(c)};
   const auto size = c.required_constant(1).to_i64();
   check(size.size() == 4 || size.size() == 5, ErrorKind::Shape,
         "input 1 'size' has {} values, expected 4 or 5", size.size());
@@ -119,17 +169,29 @@ std::vector<ValueId> import_non_max_suppression(NodeContext& c) {
 }
 
 std::vector<ValueId> import_col2im(NodeContext& c) {
-  auto op = std::make_shared<ops::Col2Im>();
-  op->image = c.required_constant(1).to_i64();
-  op->block = c.required_constant(2).to_i64();
-  const std::size_t n = op->image.size();
-  op->dilations = ints_or(c, "dilations", n, 1);
-  op->strides = ints_or(c, "strides", n, 1);
+  ops::Col2Im op;
+  const auto n = static_cast<std::size_t>(element_count(c, 1, "image_shape"));
+  op.dilations = ints_or(c, "dilations", n, 1);
+  op.strides = ints_or(c, "strides", n, 1);
   const Ints pads = ints_or(c, "pads", 2 * n, 0);
   const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(n);
-  op->before.assign(pads.begin(), middle);
-  op->after.assign(middle, pads.end());
-  return {c.add1(std::move(op), {c.in(0)})};
+  op.before.assign(pads.begin(), middle);
+  op.after.assign(middle, pads.end());
+  const auto image = c.constant_ints(1);
+  const auto block = c.constant_ints(2);
+  if (image && block) {
+    op.image = *image;
+    op.block = *block;
+    return {c.add1(std::make_shared<const ops::Col2Im>(std::move(op)), {c.in(0)})};
+  }
+  auto dynamic = std::make_shared<ops::DynamicCol2Im>();
+  dynamic->proto = std::move(op);
+  check(c.fact(0).rank() == 3, ErrorKind::Shape, "input 0 has rank {}, expected 3",
+        c.fact(0).rank());
+  dynamic->sizes = fresh_sizes(c, "image", n + 2);
+  dynamic->sizes[0] = c.fact(0).shape[0];
+  for (std::size_t i = 0; image && i < n; ++i) dynamic->sizes[i + 2] = (*image)[i];
+  return {c.add1(std::move(dynamic), {c.in(0), c.in(1), c.in(2)})};
 }
 
 std::vector<ValueId> import_max_unpool(NodeContext& c) {
@@ -148,8 +210,10 @@ std::vector<ValueId> import_max_unpool(NodeContext& c) {
   SymShape sizes = counted;
   if (c.has(2)) {
     const auto given = c.symbolic(2);
-    check(given.has_value(), ErrorKind::Unsupported,
-          "input 2 'output_shape' must be known at import, but is computed at run time");
+    if (!given || !known_before(c, *given, &c.fact(0))) {
+      sizes = fresh_sizes(c, "unpooled", from.size());
+      return {c.add1(make_op<ops::MaxUnpool>(sizes, counted), {c.in(0), c.in(1), c.in(2)})};
+    }
     sizes = *given;
   }
   return {c.add1(make_op<ops::MaxUnpool>(sizes, counted), {c.in(0), c.in(1)})};

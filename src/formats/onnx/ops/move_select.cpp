@@ -1,4 +1,6 @@
 // Concat, Tile, TopK, NonZero, Compress, Unique, Trilu, ReverseSequence.
+#include <numeric>
+
 #include "formats/onnx/ops/move_helpers.hpp"
 #include "ops/compress.hpp"
 #include "ops/dynamic_shape.hpp"
@@ -16,16 +18,25 @@ std::optional<std::int64_t> optional_axis(NodeContext& c) {
   return axis_attr(c, 0, c.fact(0).rank());
 }
 
-// Opset 1: inputs x, tiles, axis.
+// Opset 1: inputs x, tiles, axis; the repeats of all axes are worked out as a tensor.
 std::vector<ValueId> tile_one_axis(NodeContext& c) {
-  const auto count = c.required_constant(1).to_i64();
-  const auto axis = c.required_constant(2).to_i64();
-  check(count.size() == 1 && axis.size() == 1, ErrorKind::Shape,
-        "inputs 'tiles' and 'axis' must hold one element each");
-  const int rank = c.fact(0).rank();
-  SymShape repeats(static_cast<std::size_t>(rank), 1);
-  repeats[static_cast<std::size_t>(ops::normal_axis(axis[0], rank))] = count[0];
-  return {c.add1(make_op<ops::Tile>(std::move(repeats)), {c.in(0)})};
+  for (std::size_t i = 1; i <= 2; ++i) {
+    check(elements(c.fact(i).shape).is(1), ErrorKind::Shape,
+          "inputs 'tiles' and 'axis' must hold one element each, input {} is {}", i,
+          c.fact(i).str());
+  }
+  const auto rank = static_cast<std::size_t>(c.fact(0).rank());
+  const auto input = [&](std::size_t i) { return reshape(c, cast(c, c.in(i), DType::I64), {1}); };
+  std::vector<std::int64_t> places(rank);
+  std::iota(places.begin(), places.end(), 0);
+  const ValueId here = binary(c, BinaryFn::Equal, ints_constant(c, places), input(2));
+  const ValueId repeats = select(c, here, input(1), ints_constant(c, {1}));
+  if (const auto& known = c.graph().fact(repeats).value) {
+    const auto values = known->to_i64();
+    return {c.add1(make_op<ops::Tile>(SymShape(values.begin(), values.end())), {c.in(0)})};
+  }
+  SymShape sizes = fresh_sizes(c, "tiled", rank);
+  return {c.add1(make_op<ops::DynamicTile>(std::move(sizes)), {c.in(0), repeats})};
 }
 
 }  // namespace

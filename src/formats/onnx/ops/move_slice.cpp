@@ -4,6 +4,7 @@
 #include "formats/onnx/ops/move_helpers.hpp"
 #include "ops/cumulative.hpp"
 #include "ops/dynamic_shape.hpp"
+#include "ops/shape_of.hpp"
 #include "ops/slice_bounds.hpp"
 
 namespace treadle::onnx {
@@ -224,14 +225,56 @@ std::vector<ValueId> import_pad(NodeContext& c) {
   return {c.add1(std::move(op), std::move(inputs))};
 }
 
+namespace {
+
+// CenterCropPad to sizes that only the run knows: the bounds are worked out as tensors.
+ValueId computed_crop_pad(NodeContext& c, const std::vector<std::int64_t>& axes) {
+  const ValueId zero = ints_constant(c, {0});
+  const ValueId two = ints_constant(c, {2});
+  const ValueId shape = c.add1(make_op<ops::ShapeOf>(), {c.in(0)});
+  const ValueId places = ints_constant(c, axes);
+  const ValueId size = c.add1(make_op<ops::Gather>(0), {shape, places});
+  const ValueId want = cast(c, c.in(1), DType::I64);
+  // Of a − b, no less than 0: the whole and its smaller half.
+  const auto excess = [&](ValueId a, ValueId b) {
+    const ValueId all = binary(c, BinaryFn::Max, binary(c, BinaryFn::Sub, a, b), zero);
+    return std::pair(all, binary(c, BinaryFn::Div, all, two));
+  };
+  const ValueId start = excess(size, want).second;
+  const ValueId end =
+      binary(c, BinaryFn::Add, start, binary(c, BinaryFn::Min, size, want));
+  SymShape sizes = c.fact(0).shape;
+  SymShape cropped = sizes;
+  for (const std::int64_t a : axes) {
+    cropped[static_cast<std::size_t>(a)] = c.graph().fresh_symbol("cropped");
+    sizes[static_cast<std::size_t>(a)] = c.graph().fresh_symbol("centred");
+  }
+  const ValueId x =
+      c.add1(make_op<ops::DynamicSlice>(std::move(cropped)), {c.in(0), start, end, places});
+  const auto [more, before] = excess(want, size);
+  const ValueId after = binary(c, BinaryFn::Sub, more, before);
+  const ValueId pads = c.add1(make_op<ops::Concat>(0), {before, after});
+  return c.add1(make_op<ops::DynamicPad>(std::move(sizes), ops::PadMode::Constant),
+                {x, pads, ValueId{}, places});
+}
+
+}  // namespace
+
 std::vector<ValueId> import_center_crop_pad(NodeContext& c) {
   ValueId x = c.in(0);
   const int rank = c.fact(0).rank();
   const auto target = c.symbolic(1);
-  check(target.has_value(), ErrorKind::Unsupported,
-        "input 1 'shape' must be known at import, but is computed at run time");
   const auto given = c.ints_attr("axes");
-  const auto axes = given ? *given : leading_axes(static_cast<std::size_t>(rank));
+  auto axes = given ? *given : leading_axes(static_cast<std::size_t>(rank));
+  for (std::int64_t& a : axes) a = ops::normal_axis(a, rank);
+  ops::normal_axes(axes, rank);
+  if (!target || !known_before(c, *target, &c.fact(0))) {
+    const Fact& f = c.fact(1);
+    check(f.rank() == 1 && (!f.shape[0].is_const() ||
+                            f.shape[0].is(static_cast<std::int64_t>(axes.size()))),
+          ErrorKind::Shape, "input 1 'shape' is {}, expected {} sizes", f.str(), axes.size());
+    return {computed_crop_pad(c, axes)};
+  }
   check(target->size() == axes.size(), ErrorKind::Shape, "{} sizes for {} axes", target->size(),
         axes.size());
   auto op = std::make_shared<ops::Pad>();

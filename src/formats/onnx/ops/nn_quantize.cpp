@@ -23,20 +23,18 @@ std::vector<ValueId> quantisation_inputs(NodeContext& ctx, ValueId x, ValueId sc
 }  // namespace
 
 ValueId nn::dequantize(NodeContext& ctx, ValueId x, ValueId scale, ValueId zero_point,
-                       std::int64_t axis, std::int64_t block_size) {
+                       std::int64_t axis, std::int64_t block_size, std::optional<DType> to) {
   auto op = std::make_shared<ops::DequantizeLinear>();
+  op->to = to.value_or(ctx.graph().fact(scale).dtype);
   op->axis = axis;
   op->block_size = block_size;
   return ctx.add1(std::move(op), quantisation_inputs(ctx, x, scale, zero_point, block_size > 0));
 }
 
-ValueId nn::quantize(NodeContext& ctx, ValueId x, ValueId scale, ValueId zero_point, DType to,
-                     std::int64_t axis, std::int64_t block_size) {
+ValueId nn::quantize(NodeContext& ctx, ValueId x, ValueId scale, ValueId zero_point, DType to) {
   auto op = std::make_shared<ops::QuantizeLinear>();
   op->to = to;
-  op->axis = axis;
-  op->block_size = block_size;
-  return ctx.add1(std::move(op), quantisation_inputs(ctx, x, scale, zero_point, block_size > 0));
+  return ctx.add1(std::move(op), quantisation_inputs(ctx, x, scale, zero_point, false));
 }
 
 DType nn::quantized_type(NodeContext& ctx, ValueId zero_point) {
@@ -76,14 +74,28 @@ std::vector<ValueId> import_quantize_linear(NodeContext& ctx) {
           name_of(to));
     to = declared;
   }
-  return {nn::quantize(ctx, ctx.in(0), ctx.in(1), zero_point, to, axis_attr(ctx), block_attr(ctx))};
+  auto op = std::make_shared<ops::QuantizeLinear>();
+  op->to = to;
+  op->axis = axis_attr(ctx);
+  op->block_size = block_attr(ctx);
+  op->saturate = ctx.int_attr("saturate", 1) != 0;
+  if (const std::int64_t type = ctx.int_attr("precision", 0); type != 0) {
+    op->precision = dtype_of_onnx(type);
+  } else if (is_float(ctx.fact(1).dtype)) {
+    op->precision = ctx.fact(1).dtype;
+  }
+  const bool blocked = op->block_size > 0;
+  return {ctx.add1(std::move(op),
+                   quantisation_inputs(ctx, ctx.in(0), ctx.in(1), zero_point, blocked))};
 }
 
 std::vector<ValueId> import_dequantize_linear(NodeContext& ctx) {
-  const ValueId y = nn::dequantize(ctx, ctx.in(0), ctx.in(1), nn::optional_input(ctx, 2),
-                                   axis_attr(ctx), block_attr(ctx));
-  const std::int64_t type = ctx.int_attr("output_dtype", 0);
-  return {type == 0 ? y : nn::cast(ctx, y, dtype_of_onnx(type))};
+  std::optional<DType> to;
+  if (const std::int64_t type = ctx.int_attr("output_dtype", 0); type != 0) to = dtype_of_onnx(type);
+  check(to || ctx.fact(1).dtype != DType::F8E8M0, ErrorKind::Parse,
+        "attribute 'output_dtype' is required with a scale of f8e8m0");
+  return {nn::dequantize(ctx, ctx.in(0), ctx.in(1), nn::optional_input(ctx, 2), axis_attr(ctx),
+                         block_attr(ctx), to)};
 }
 
 // y_scale = (max(0, max x) − min(0, min x)) / 255, or 1 for an x of zeros; zero point
