@@ -7,7 +7,8 @@
 namespace treadle::cpu::test {
 namespace {
 
-const DType kDTypes[] = {DType::U8, DType::F16, DType::F32, DType::I64, DType::C128};
+const DType kDTypes[] = {DType::U8,   DType::F16, DType::F32,     DType::I64,
+                         DType::C128, DType::I4,  DType::F8E4M3FN};
 
 TEST(TranslateMove, TransposesOfEveryOrder) {
   std::mt19937 random(1);

@@ -155,18 +155,39 @@ TEST(OnnxLoad, ReadsTypedFields) {
   EXPECT_TRUE(typed(3, 5, {-128, 127}).identical(Tensor::of<std::int8_t>({2}, {-128, 127})));
   EXPECT_TRUE(typed(7, 7, {-5, 6}).identical(Tensor::of<std::int64_t>({2}, {-5, 6})));
   EXPECT_TRUE(typed(12, 11, {4294967295}).identical(Tensor::of<std::uint32_t>({1}, {4294967295u})));
+  EXPECT_EQ(typed(27, 5, {1, 63}).to_f64(), (std::vector<double>{0.125, -7.5}));
+  EXPECT_EQ(typed(20, 5, {0x40}).to_f64(), (std::vector<double>{1}));
+  EXPECT_THROW(typed(17, 5, {300}), Error);
   EXPECT_THROW(typed(3, 5, {300}), Error);
   EXPECT_THROW(typed(1, 5, {1}), Error);
 }
 
-TEST(OnnxLoad, WidensInt4) {
-  const std::string t = tensor({"w", {3}, 22, std::string("\x8f\x07", 2)});  // -1, -8, 7
-  const Graph g =
-      load_text(model({{node("Identity", {"w"}, {"y"})}, {}, {value("y", 22, {"3"})}, {t}}));
-  EXPECT_TRUE(evaluate(g, {}).at(0).tensor().identical(Tensor::of<std::int8_t>({3}, {-1, -8, 7})));
+TEST(OnnxLoad, UnpacksNarrowTypes) {
+  const auto raw = [](int type, std::int64_t n, const std::string& bytes) {
+    const std::string t = tensor({"w", {n}, type, bytes});
+    const Graph g =
+        load_text(model({{node("Identity", {"w"}, {"y"})}, {}, {value("y", type, {"n"})}, {t}}));
+    return evaluate(g, {}).at(0).tensor();
+  };
+  const Tensor i4 = raw(22, 3, "\x8f\x07");
+  EXPECT_EQ(i4.dtype(), DType::I4);
+  EXPECT_EQ(i4.to_i64(), (std::vector<std::int64_t>{-1, -8, 7}));
+  EXPECT_EQ(raw(26, 5, "\x1b\x02").to_i64(), (std::vector<std::int64_t>{-1, -2, 1, 0, -2}));
+  EXPECT_EQ(raw(25, 4, "\x1b").to_i64(), (std::vector<std::int64_t>{3, 2, 1, 0}));
+  EXPECT_EQ(raw(23, 3, "\x21\x0f").to_f64(), (std::vector<double>{0.5, 1, -6}));
+  // Four codes in three bytes: 1, 2, 3, 63.
+  EXPECT_EQ(raw(27, 4, "\x81\x30\xfc").to_f64(), (std::vector<double>{0.125, 0.25, 0.375, -7.5}));
+  EXPECT_EQ(raw(28, 1, "\x01").to_f64(), (std::vector<double>{0.0625}));
+  EXPECT_EQ(raw(17, 2, "\x38\xb8").to_f64(), (std::vector<double>{1, -1}));
+  EXPECT_THROW(raw(22, 3, "\x8f"), Error);
+  EXPECT_THROW(raw(27, 4, "\x81\x30"), Error);
+}
+
+TEST(OnnxLoad, NarrowTypesAreNotComputedWith) {
+  const std::string t = tensor({"w", {3}, 22, std::string("\x8f\x07", 2)});
   EXPECT_TRUE(contains(
       error_of(model({{node("Add", {"w", "w"}, {"y"})}, {}, {value("y", 22, {"3"})}, {t}})),
-      {"'w' of type int4"}));
+      {"Add", "i4"}));
 }
 
 TEST(OnnxLoad, BoolBytesAreNormalised) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "ops/quantize.hpp"
@@ -70,13 +72,63 @@ TEST(DequantizeLinear, ScalarPerAxisAndBlocked) {
       values(evaluate(d, {x, Tensor::scalar<float>(.5f), Tensor::scalar<std::uint8_t>(128)})[0]),
       (std::vector<double>{-64, 0, 63.5, -63.5, -63, -62.5}));
   d.axis = 1;
+  d.to = DType::F16;
   const Tensor y = evaluate(d, {x, Tensor::of<Half>({3}, {Half(1), Half(2), Half(.5f)})})[0];
   EXPECT_EQ(y.dtype(), DType::F16);
   EXPECT_EQ(values(y), (std::vector<double>{0, 256, 127.5, 1, 4, 1.5}));
   d.axis = 0;
+  d.to = DType::F32;
   d.block_size = 2;
   EXPECT_EQ(values(evaluate(d, {x, Tensor::of<float>({1, 3}, {1, 2, 3})})[0]),
             (std::vector<double>{0, 256, 765, 1, 4, 9}));
+}
+
+TEST(QuantizeLinear, NarrowIntegersSaturate) {
+  const Tensor x = Tensor::of<float>({6}, {-30, -2.5f, 0.5f, 1.5f, 6, 30});
+  const Tensor half = Tensor::scalar<float>(2);
+  const auto result = [&](DType to) { return evaluate(quantize(to), {x, half})[0].to_i64(); };
+  EXPECT_EQ(result(DType::I4), (Ints{-8, -1, 0, 1, 3, 7}));
+  EXPECT_EQ(result(DType::U4), (Ints{0, 0, 0, 1, 3, 15}));
+  EXPECT_EQ(result(DType::I2), (Ints{-2, -1, 0, 1, 1, 1}));
+  EXPECT_EQ(result(DType::U2), (Ints{0, 0, 0, 1, 3, 3}));
+}
+
+TEST(QuantizeLinear, NarrowFloats) {
+  const Tensor x = Tensor::of<float>({5}, {-1e6f, 2.2f, 34, 1e6f, 0});
+  const Tensor two = Tensor::scalar<float>(2);
+  QuantizeLinear q = quantize(DType::F8E4M3FN);
+  // 1.1 lies nearest to 1.125, 17 half way between 16 and 18.
+  EXPECT_EQ(values(evaluate(q, {x, two})[0]), (std::vector<double>{-448, 1.125, 16, 448, 0}));
+  q.saturate = false;
+  EXPECT_TRUE(std::isnan(values(evaluate(q, {x, two})[0])[3]));
+  EXPECT_EQ(values(evaluate(quantize(DType::F4E2M1), {x, two})[0]),
+            (std::vector<double>{-6, 1, 6, 6, 0}));
+  EXPECT_NE(error_of(quantize(DType::F8E8M0), {x, two}), "");
+}
+
+// f16 numbers near 1000 are 0.5 apart: 1023.375 becomes 1023.5, which rounds to the even 1024.
+TEST(QuantizeLinear, RoundsTheQuotientToItsPrecision) {
+  const Tensor x = Tensor::of<float>({1}, {1023.375f}), one = Tensor::scalar<float>(1);
+  QuantizeLinear q = quantize(DType::I16);
+  EXPECT_EQ(evaluate(q, {x, one})[0].to_i64(), (Ints{1023}));
+  q.precision = DType::F16;
+  EXPECT_EQ(evaluate(q, {x, one})[0].to_i64(), (Ints{1024}));
+}
+
+TEST(DequantizeLinear, NarrowTypes) {
+  Tensor x(DType::I4, {4});
+  const std::int8_t codes[] = {-8, -1, 0, 7};
+  std::copy_n(codes, 4, static_cast<std::int8_t*>(x.mutable_data()));
+  DequantizeLinear d;
+  EXPECT_EQ(values(evaluate(d, {x, Tensor::scalar<float>(.5f)})[0]),
+            (std::vector<double>{-4, -.5, 0, 3.5}));
+  // f8e8m0 code 129 is 2 to the second; f4e2m1 codes 1, 7, 15 are .5, 6, -6.
+  Tensor y(DType::F4E2M1, {3}), scale(DType::F8E8M0, {1});
+  const std::uint8_t bits[] = {1, 7, 15};
+  std::copy_n(bits, 3, static_cast<std::uint8_t*>(y.mutable_data()));
+  *static_cast<std::uint8_t*>(scale.mutable_data()) = 129;
+  d.to = DType::F16;
+  EXPECT_EQ(values(evaluate(d, {y, scale.reshaped({})})[0]), (std::vector<double>{2, 24, -24}));
 }
 
 TEST(QuantizeLinear, Errors) {

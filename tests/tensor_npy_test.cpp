@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -150,6 +151,20 @@ TEST(Npy, FilesNameThemselvesInErrors) {
   write_npy_file(path, Tensor::scalar(2.0));
   EXPECT_TRUE(read_npy_file(path).identical(Tensor::scalar(2.0)));
   std::remove(path.c_str());
+}
+
+// Codes, one byte each, as ml_dtypes writes them.
+TEST(Npy, NarrowTypesAreCodes) {
+  Tensor t(DType::I4, {3});
+  const std::int8_t elements[] = {-8, 7, -1};
+  std::copy_n(elements, 3, static_cast<std::int8_t*>(t.mutable_data()));
+  const Tensor codes = read_npy(write_npy(t));
+  EXPECT_EQ(codes.dtype(), DType::U8);
+  EXPECT_TRUE(narrow_from_codes(codes, DType::I4).identical(t));
+  const Tensor low = Tensor::of<std::uint8_t>({1}, {0x0f});
+  EXPECT_EQ(narrow_from_codes(low, DType::I4).to_i64(), (std::vector<std::int64_t>{-1}));
+  EXPECT_EQ(narrow_from_codes(low, DType::F4E2M1).to_f64(), (std::vector<double>{-6}));
+  EXPECT_THROW(narrow_from_codes(low, DType::F32), Error);
 }
 
 }  // namespace

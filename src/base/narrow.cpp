@@ -55,17 +55,16 @@ float value_of(const Format& f, unsigned code) {
     return std::numeric_limits<float>::quiet_NaN();
   if (magnitude > f.largest) {
     const bool infinite = f.special == Special::Infinity && magnitude == f.largest + 1u;
-    const float v = infinite ? std::numeric_limits<float>::infinity()
-                             : std::numeric_limits<float>::quiet_NaN();
+    const float v =
+        infinite ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
     return negative ? -v : v;
   }
   const int exponent = static_cast<int>(magnitude >> f.mantissa);
   const int fraction = static_cast<int>(magnitude & ((1u << f.mantissa) - 1));
   const int lowest = 1 - f.bias - f.mantissa;
-  const float v =
-      exponent == 0 ? std::ldexp(static_cast<float>(fraction), lowest)
-                    : std::ldexp(static_cast<float>(fraction + (1 << f.mantissa)),
-                                 lowest + exponent - 1);
+  const float v = exponent == 0 ? std::ldexp(static_cast<float>(fraction), lowest)
+                                : std::ldexp(static_cast<float>(fraction + (1 << f.mantissa)),
+                                             lowest + exponent - 1);
   return negative ? -v : v;
 }
 

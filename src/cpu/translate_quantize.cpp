@@ -60,7 +60,8 @@ KernelPtr dequantize_kernel(std::int64_t axis) {
 
 Translation translate_quantize(const TranslateContext& ctx) {
   const auto* op = ctx.node.op->as<ops::QuantizeLinear>();
-  if (ctx.in(0).dtype != DType::F32 || op->precision != DType::F32 || !is_byte(op->to) || !takes_scale(ctx, op->block_size)) {
+  if (ctx.in(0).dtype != DType::F32 || op->precision != DType::F32 || !is_byte(op->to) ||
+      !takes_scale(ctx, op->block_size)) {
     return {};
   }
   return {op->to == DType::U8 ? quantize_kernel<std::uint8_t>(op->axis)

@@ -77,7 +77,8 @@ void to_narrow(const TensorView& from, const TensorView& to, const NarrowRoundin
       for (std::int64_t i = 0; i < n; ++i) out[i] = narrow_code(type, nearly(in[i]), rounding);
     } else if constexpr (is_real_v<F>) {
       for (std::int64_t i = 0; i < n; ++i) {
-        out[i] = wrap_narrow(type, static_cast<std::uint64_t>(saturate<std::int64_t>(widen(in[i]))));
+        out[i] =
+            wrap_narrow(type, static_cast<std::uint64_t>(saturate<std::int64_t>(widen(in[i]))));
       }
     } else {
       for (std::int64_t i = 0; i < n; ++i) {

@@ -5,9 +5,10 @@
 
 namespace treadle::ops {
 
-// Converts elements. Float to integer truncates and saturates, NaN gives 0 (ONNX leaves both open; to
-// a narrow integer it truncates and wraps, as the backend tests have it); integer to integer wraps; anything non-zero (NaN too) is true; to float rounds to nearest even
-// (to narrow floats as `rounding` says); numbers to and from strings in the C locale.
+// Converts elements. Float to integer truncates and saturates, NaN gives 0 (ONNX leaves both open;
+// to a narrow integer it truncates and wraps, as the backend tests have it); integer to integer
+// wraps; anything non-zero (NaN too) is true; to float rounds to nearest even (to narrow floats as
+// `rounding` says); numbers to and from strings in the C locale.
 class Cast final : public Operator {
  public:
   explicit Cast(DType dtype, NarrowRounding r = {}) : to(dtype), rounding(r) {}

@@ -21,8 +21,8 @@ class If final : public Operator {
 // ONNX Loop. Inputs: optional trip count (i64), optional condition (Bool), `carried` loop-carried
 // values, then captures. Body inputs: iteration (i64 scalar), condition, carried, captures; body
 // outputs: condition, carried, scan outputs. Outputs: final carried, then scan outputs stacked on a
-// new axis 0. `facts` are those of the outputs. A value that the body takes as an optional and gives
-// as what that holds is carried as an optional, and opened after the last iteration.
+// new axis 0. `facts` are those of the outputs. A value that the body takes as an optional and
+// gives as what that holds is carried as an optional, and opened after the last iteration.
 class Loop final : public Operator {
  public:
   std::shared_ptr<const Graph> body;

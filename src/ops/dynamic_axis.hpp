@@ -5,8 +5,8 @@
 
 namespace treadle::ops {
 
-// Inputs x and axes (integer, rank 1; counted from the end when negative): x without these axes, each
-// of size 1. `sizes` holds fresh symbols, as many as axes stay.
+// Inputs x and axes (integer, rank 1; counted from the end when negative): x without these axes,
+// each of size 1. `sizes` holds fresh symbols, as many as axes stay.
 class DynamicSqueeze final : public Operator {
  public:
   explicit DynamicSqueeze(SymShape out) : sizes(std::move(out)) {}
@@ -14,8 +14,8 @@ class DynamicSqueeze final : public Operator {
   TREADLE_OPERATOR(DynamicSqueeze);
 };
 
-// Inputs x and axes (integer, rank 1; places in the output, from the end when negative): x with axes
-// of size 1 there. `sizes` holds fresh symbols, one an axis of the output.
+// Inputs x and axes (integer, rank 1; places in the output, from the end when negative): x with
+// axes of size 1 there. `sizes` holds fresh symbols, one an axis of the output.
 class DynamicUnsqueeze final : public Operator {
  public:
   explicit DynamicUnsqueeze(SymShape out) : sizes(std::move(out)) {}

@@ -9,9 +9,9 @@ namespace treadle::ops {
 // smallest or the largest that any of them asks for.
 enum class AspectPolicy : std::uint8_t { Stretch, NotLarger, NotSmaller };
 
-// Inputs x, optional sizes (integer) or scales (float), optional roi (float: starts, then ends), each
-// one an entry of `axes`. Without sizes and scales those of `proto` hold. The other parameters are
-// those of `proto`, whose sizes are the output's shape.
+// Inputs x, optional sizes (integer) or scales (float), optional roi (float: starts, then ends),
+// each one an entry of `axes`. Without sizes and scales those of `proto` hold. The other parameters
+// are those of `proto`, whose sizes are the output's shape.
 class DynamicResize final : public Operator {
  public:
   Resize proto;

@@ -4,12 +4,12 @@
 
 namespace treadle::ops {
 
-// y = saturate(round_half_even(x / scale) + zero_point). Inputs x (float or i32), scale (scalar, or 1-D
-// along `axis`, or of x's rank with axis size / block_size; float, i32 or f8e8m0), optional zero_point
-// of the scale's shape. Output dtype `to`: i8, u8, i16, u16, i32, a narrow integer, or a narrow float
-// but f8e8m0: those take x / scale + zero_point rounded by itself, beyond their range as `saturate`
-// says. Computed in f32, where the quotient is rounded to `precision` when that is f16 or bf16; a NaN
-// gives the zero point of an integer.
+// y = saturate(round_half_even(x / scale) + zero_point). Inputs x (float or i32), scale (scalar, or
+// 1-D along `axis`, or of x's rank with axis size / block_size; float, i32 or f8e8m0), optional
+// zero_point of the scale's shape. Output dtype `to`: i8, u8, i16, u16, i32, a narrow integer, or a
+// narrow float but f8e8m0: those take x / scale + zero_point rounded by itself, beyond their range
+// as `saturate` says. Computed in f32, where the quotient is rounded to `precision` when that is
+// f16 or bf16; a NaN gives the zero point of an integer.
 class QuantizeLinear final : public Operator {
  public:
   DType to = DType::U8;
@@ -20,8 +20,8 @@ class QuantizeLinear final : public Operator {
   TREADLE_OPERATOR(QuantizeLinear);
 };
 
-// y = (x − zero_point) · scale in f32, rounded to `to`; x as QuantizeLinear gives it, scale f8e8m0 or
-// of a float dtype.
+// y = (x − zero_point) · scale in f32, rounded to `to`; x as QuantizeLinear gives it, scale f8e8m0
+// or of a float dtype.
 class DequantizeLinear final : public Operator {
  public:
   DType to = DType::F32;

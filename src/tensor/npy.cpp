@@ -149,12 +149,11 @@ ElementType parse_descr(const std::string& descr) {
     char kind;
     std::int64_t width;
     DType dtype;
-  } kTypes[] = {{'b', 1, DType::Bool}, {'i', 1, DType::I8},    {'i', 2, DType::I16},
-                {'i', 4, DType::I32},  {'i', 8, DType::I64},   {'u', 1, DType::U8},
-                {'u', 2, DType::U16},  {'u', 4, DType::U32},   {'u', 8, DType::U64},
-                {'f', 2, DType::F16},  {'f', 4, DType::F32},   {'f', 8, DType::F64},
-                {'c', 8, DType::C64},  {'c', 16, DType::C128}, {'V', 2, DType::BF16},
-                {'V', 1, DType::U8}};
+  } kTypes[] = {
+      {'b', 1, DType::Bool}, {'i', 1, DType::I8},    {'i', 2, DType::I16},  {'i', 4, DType::I32},
+      {'i', 8, DType::I64},  {'u', 1, DType::U8},    {'u', 2, DType::U16},  {'u', 4, DType::U32},
+      {'u', 8, DType::U64},  {'f', 2, DType::F16},   {'f', 4, DType::F32},  {'f', 8, DType::F64},
+      {'c', 8, DType::C64},  {'c', 16, DType::C128}, {'V', 2, DType::BF16}, {'V', 1, DType::U8}};
   for (const auto& t : kTypes) {
     if (t.kind != e.kind || t.width != width) continue;
     e.dtype = t.dtype;

@@ -205,8 +205,8 @@ std::vector<bool> Import::needed_nodes(const Scope& scope, const IndexedGraph& g
 void Import::check_declared(const Fact& fact, const ValueInfo& declared) const {
   const TypeProto& type = declared.type;
   if (type.kind != TypeProto::Kind::Tensor || fact.kind != Fact::Kind::Tensor) return;
-  check(type.elem_type == 0 || dtype_of_onnx(type.elem_type) == fact.dtype,
-        ErrorKind::Type, "output '{}' is declared {}, but computed as {}", declared.name,
+  check(type.elem_type == 0 || dtype_of_onnx(type.elem_type) == fact.dtype, ErrorKind::Type,
+        "output '{}' is declared {}, but computed as {}", declared.name,
         onnx_type_name(type.elem_type), fact.str());
   if (!type.has_shape || !options_.input_shapes.empty() || !options_.inputs.empty()) return;
   check(type.dims.size() == fact.shape.size(), ErrorKind::Shape,
@@ -280,8 +280,7 @@ formats::Interface Import::interface() {
   for (const ValueId v : graph.inputs()) out.inputs.push_back({graph.value_name(v), graph.fact(v)});
   for (const ValueInfo& v : proto.outputs) {
     if (v.type.kind == TypeProto::Kind::None) {
-      out.outputs.push_back(
-          {std::string(v.name), Fact::tensor(DType::F32, ops::unknown_shape())});
+      out.outputs.push_back({std::string(v.name), Fact::tensor(DType::F32, ops::unknown_shape())});
       continue;
     }
     in_context([&] { return fmt::format("output '{}'", v.name); },

@@ -17,8 +17,8 @@ namespace treadle::onnx {
 
 // What a name stands for.
 struct Binding {
-  ValueId value;                 // not present: an omitted function input
-  bool poisoned = false;         // what computes it could not be imported
+  ValueId value;          // not present: an omitted function input
+  bool poisoned = false;  // what computes it could not be imported
 };
 
 // Thrown when something depends on a poisoned value, whose cause is recorded already.

@@ -72,7 +72,8 @@ Tensor unpack(std::string_view bytes, DType dtype, const Shape& shape) {
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t at = i * bits / 8, shift = i * bits % 8;
     unsigned v = static_cast<unsigned char>(bytes[at]);
-    if (shift + bits > 8) v |= static_cast<unsigned>(static_cast<unsigned char>(bytes[at + 1])) << 8;
+    if (shift + bits > 8)
+      v |= static_cast<unsigned>(static_cast<unsigned char>(bytes[at + 1])) << 8;
     v = (v >> shift) & mask;
     out[i] = is_narrow_integer(dtype) ? wrap_narrow(dtype, v) : static_cast<std::uint8_t>(v);
   }

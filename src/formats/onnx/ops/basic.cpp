@@ -62,11 +62,11 @@ std::vector<ValueId> random_dropout(NodeContext& c) {
   const DType type = c.fact(0).dtype;
   const auto scalar = [&](std::size_t i) { return reshape(c, c.in(i), {}); };
   const ValueId training = cast(c, scalar(2), DType::Bool);
-  const ValueId ratio = c.has(1) ? cast(c, scalar(1), DType::F32)
-                                 : c.constant_value(Tensor::scalar(0.5f));
-  const ValueId drawn = c.add1(
-      make_op<ops::Random>(ops::RandomFn::Uniform, DType::F32, c.fact(0).shape, seed_of(c), 0.0, 1.0),
-      {x});
+  const ValueId ratio =
+      c.has(1) ? cast(c, scalar(1), DType::F32) : c.constant_value(Tensor::scalar(0.5f));
+  const ValueId drawn = c.add1(make_op<ops::Random>(ops::RandomFn::Uniform, DType::F32,
+                                                    c.fact(0).shape, seed_of(c), 0.0, 1.0),
+                               {x});
   const ValueId chosen = binary(c, BinaryFn::GreaterEqual, drawn, ratio);
   const ValueId keep = binary(c, BinaryFn::Or, unary(c, UnaryFn::Not, training), chosen);
   const ValueId one = c.constant_value(Tensor::scalar(1.0f));

@@ -24,7 +24,7 @@ class Carried {
   bool is_widened(const Dim& d) const;
   bool fits(const Fact& have, const Fact& out) const;
 
-  ops::SymbolNames widened_;  // sizes that differ between iterations
+  ops::SymbolNames widened_;         // sizes that differ between iterations
   std::vector<std::size_t> opened_;  // optionals that iterations give the element of
 };
 

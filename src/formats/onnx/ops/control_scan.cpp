@@ -80,8 +80,8 @@ class EntryGraph {
     SymShape sizes = graph_->fact(z).shape;
     sizes[0] = graph_->fact(x).shape[0];
     const std::size_t rank = sizes.size();
-    const ValueId pads = add1(make_op<ops::Concat>(0), {ints(Axes(rank, 0)), missing,
-                                                        ints(Axes(rank - 1, 0))});
+    const ValueId pads =
+        add1(make_op<ops::Concat>(0), {ints(Axes(rank, 0)), missing, ints(Axes(rank - 1, 0))});
     return add1(make_op<ops::DynamicPad>(std::move(sizes), ops::PadMode::Constant), {z, pads});
   }
 
@@ -129,7 +129,8 @@ std::vector<ValueId> import_batched_scan(NodeContext& c) {
   }
   std::vector<ValueId> inputs, scanned;
   for (std::size_t k = 0; k < n + m; ++k) {
-    const ValueId x = entry.input(fmt::format("input {}", k), entry_of(c.fact(k + 1), 1, "an input"));
+    const ValueId x =
+        entry.input(fmt::format("input {}", k), entry_of(c.fact(k + 1), 1, "an input"));
     if (k >= n) scanned.push_back(x);
     inputs.push_back(k >= n && length.present() ? entry.first_steps(x, length) : x);
   }

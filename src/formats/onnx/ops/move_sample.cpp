@@ -80,10 +80,10 @@ ValueId grid_axis(NodeContext& c, std::int64_t axis, bool align_corners) {
   const ValueId n = cast(c, size, DType::F64);
   const ValueId twice = binary(c, BinaryFn::Mul, cast(c, steps, DType::F64), 2);
   // One position alone lies at −1 where corners are aligned.
-  const ValueId at =
-      align_corners ? binary(c, BinaryFn::Div, twice,
-                             binary(c, BinaryFn::Max, binary(c, BinaryFn::Sub, n, 1), 1))
-                    : binary(c, BinaryFn::Div, binary(c, BinaryFn::Add, twice, 1), n);
+  const ValueId at = align_corners
+                         ? binary(c, BinaryFn::Div, twice,
+                                  binary(c, BinaryFn::Max, binary(c, BinaryFn::Sub, n, 1), 1))
+                         : binary(c, BinaryFn::Div, binary(c, BinaryFn::Add, twice, 1), n);
   return cast(c, binary(c, BinaryFn::Sub, at, 1), c.fact(0).dtype);
 }
 
@@ -108,8 +108,8 @@ ValueId computed_affine_grid(NodeContext& c) {
   for (std::int64_t j = 0; j < r; ++j) {
     // Coordinates stand last axis first.
     const std::int64_t axis = r - 1 - j;
-    const ValueId at = at_axis(c, grid_axis(c, axis + 2, align_corners), axis + 1,
-                               static_cast<int>(r + 2));
+    const ValueId at =
+        at_axis(c, grid_axis(c, axis + 2, align_corners), axis + 1, static_cast<int>(r + 2));
     grid = binary(c, BinaryFn::Add, grid, binary(c, BinaryFn::Mul, column(j), at));
   }
   return grid;
@@ -171,6 +171,8 @@ std::vector<ValueId> import_non_max_suppression(NodeContext& c) {
 std::vector<ValueId> import_col2im(NodeContext& c) {
   ops::Col2Im op;
   const auto n = static_cast<std::size_t>(element_count(c, 1, "image_shape"));
+  check(n + 2 <= static_cast<std::size_t>(kMaxRank), ErrorKind::Shape,
+        "the output's rank {} is above the limit of {}", n + 2, kMaxRank);
   op.dilations = ints_or(c, "dilations", n, 1);
   op.strides = ints_or(c, "strides", n, 1);
   const Ints pads = ints_or(c, "pads", 2 * n, 0);

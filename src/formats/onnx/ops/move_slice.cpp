@@ -229,20 +229,16 @@ namespace {
 
 // CenterCropPad to sizes that only the run knows: the bounds are worked out as tensors.
 ValueId computed_crop_pad(NodeContext& c, const std::vector<std::int64_t>& axes) {
-  const ValueId zero = ints_constant(c, {0});
   const ValueId two = ints_constant(c, {2});
-  const ValueId shape = c.add1(make_op<ops::ShapeOf>(), {c.in(0)});
   const ValueId places = ints_constant(c, axes);
-  const ValueId size = c.add1(make_op<ops::Gather>(0), {shape, places});
-  const ValueId want = cast(c, c.in(1), DType::I64);
-  // Of a − b, no less than 0: the whole and its smaller half.
-  const auto excess = [&](ValueId a, ValueId b) {
-    const ValueId all = binary(c, BinaryFn::Max, binary(c, BinaryFn::Sub, a, b), zero);
-    return std::pair(all, binary(c, BinaryFn::Div, all, two));
+  const auto sizes_of = [&](ValueId v) {
+    return c.add1(make_op<ops::Gather>(0), {c.add1(make_op<ops::ShapeOf>(), {v}), places});
   };
-  const ValueId start = excess(size, want).second;
-  const ValueId end =
-      binary(c, BinaryFn::Add, start, binary(c, BinaryFn::Min, size, want));
+  const ValueId size = sizes_of(c.in(0));
+  const ValueId want = cast(c, c.in(1), DType::I64);
+  const ValueId kept = binary(c, BinaryFn::Min, size, want);
+  const ValueId start = binary(c, BinaryFn::Div, binary(c, BinaryFn::Sub, size, kept), two);
+  const ValueId end = binary(c, BinaryFn::Add, start, kept);
   SymShape sizes = c.fact(0).shape;
   SymShape cropped = sizes;
   for (const std::int64_t a : axes) {
@@ -251,7 +247,9 @@ ValueId computed_crop_pad(NodeContext& c, const std::vector<std::int64_t>& axes)
   }
   const ValueId x =
       c.add1(make_op<ops::DynamicSlice>(std::move(cropped)), {c.in(0), start, end, places});
-  const auto [more, before] = excess(want, size);
+  // A size asked for that is negative makes the pads so, which Pad refuses.
+  const ValueId more = binary(c, BinaryFn::Sub, want, sizes_of(x));
+  const ValueId before = binary(c, BinaryFn::Div, more, two);
   const ValueId after = binary(c, BinaryFn::Sub, more, before);
   const ValueId pads = c.add1(make_op<ops::Concat>(0), {before, after});
   return c.add1(make_op<ops::DynamicPad>(std::move(sizes), ops::PadMode::Constant),
@@ -270,8 +268,8 @@ std::vector<ValueId> import_center_crop_pad(NodeContext& c) {
   ops::normal_axes(axes, rank);
   if (!target || !known_before(c, *target, &c.fact(0))) {
     const Fact& f = c.fact(1);
-    check(f.rank() == 1 && (!f.shape[0].is_const() ||
-                            f.shape[0].is(static_cast<std::int64_t>(axes.size()))),
+    check(f.rank() == 1 &&
+              (!f.shape[0].is_const() || f.shape[0].is(static_cast<std::int64_t>(axes.size()))),
           ErrorKind::Shape, "input 1 'shape' is {}, expected {} sizes", f.str(), axes.size());
     return {computed_crop_pad(c, axes)};
   }

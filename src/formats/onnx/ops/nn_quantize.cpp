@@ -85,13 +85,14 @@ std::vector<ValueId> import_quantize_linear(NodeContext& ctx) {
     op->precision = ctx.fact(1).dtype;
   }
   const bool blocked = op->block_size > 0;
-  return {ctx.add1(std::move(op),
-                   quantisation_inputs(ctx, ctx.in(0), ctx.in(1), zero_point, blocked))};
+  return {
+      ctx.add1(std::move(op), quantisation_inputs(ctx, ctx.in(0), ctx.in(1), zero_point, blocked))};
 }
 
 std::vector<ValueId> import_dequantize_linear(NodeContext& ctx) {
   std::optional<DType> to;
-  if (const std::int64_t type = ctx.int_attr("output_dtype", 0); type != 0) to = dtype_of_onnx(type);
+  if (const std::int64_t type = ctx.int_attr("output_dtype", 0); type != 0)
+    to = dtype_of_onnx(type);
   check(to || ctx.fact(1).dtype != DType::F8E8M0, ErrorKind::Parse,
         "attribute 'output_dtype' is required with a scale of f8e8m0");
   return {nn::dequantize(ctx, ctx.in(0), ctx.in(1), nn::optional_input(ctx, 2), axis_attr(ctx),
