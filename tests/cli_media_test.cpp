@@ -6,8 +6,8 @@
 #include "cli/difference.hpp"
 #include "cli/image.hpp"
 #include "cli/inputs.hpp"
-#include "cli/wav.hpp"
 #include "tensor/file.hpp"
+#include "tensor/wav.hpp"
 
 namespace treadle::cli {
 namespace {

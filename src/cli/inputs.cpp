@@ -5,13 +5,13 @@
 #include <charconv>
 #include <filesystem>
 
-#include "cli/wav.hpp"
 #include "graph/evaluate.hpp"
 #include "ops/cast.hpp"
 #include "ops/unify.hpp"
 #include "tensor/file.hpp"
 #include "tensor/npy.hpp"
 #include "tensor/npz.hpp"
+#include "tensor/wav.hpp"
 
 namespace treadle::cli {
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "formats/control.hpp"
 #include "graph/graph.hpp"
 #include "ops/build.hpp"
 
@@ -40,11 +41,7 @@ struct NodeProto {
   std::vector<Attribute> attributes;
 };
 
-// A body (subgraph attribute) imported with its captures as explicit trailing inputs.
-struct Body {
-  std::shared_ptr<Graph> graph;
-  std::vector<ValueId> captured;  // values of the outer graph, in the order of the trailing inputs
-};
+using formats::Body;
 
 // What an operator's importer works with. Errors that it throws get file and node as context.
 class NodeContext {

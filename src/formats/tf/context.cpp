@@ -4,6 +4,21 @@
 
 namespace treadle::tf {
 
+ValueId Builder::capture(ValueId from) {
+  if (const auto known = captured_as.find(from); known != captured_as.end()) return known->second;
+  const Fact& fact = outer->graph.fact(from);
+  const std::string& name = outer->graph.value_name(from);
+  ValueId here;
+  if (fact.value) {
+    here = graph.add_constant(name, fact.value);
+  } else {
+    here = graph.add_source(name, fact);
+    captured.push_back(from);
+  }
+  captured_as.emplace(from, here);
+  return here;
+}
+
 ValueId NodeContext::in(std::size_t i) const {
   check(i < inputs_.size(), ErrorKind::Parse, "input {} is missing, the node has {}", i,
         inputs_.size());
@@ -58,6 +73,20 @@ Tensor NodeContext::tensor_attr(std::string_view key) const {
   check(a && a->kind == AttrValue::Kind::Tensor, ErrorKind::Parse, "attribute '{}' holds no tensor",
         key);
   return parse_tensor(a->s, owner_);
+}
+
+std::string_view NodeContext::function_attr(std::string_view key) const {
+  const AttrValue* a = attr(key);
+  check(a && a->kind == AttrValue::Kind::Function, ErrorKind::Parse,
+        "attribute '{}' names no function", key);
+  return a->s;
+}
+
+std::optional<std::vector<std::int64_t>> NodeContext::shape_attr(std::string_view key) const {
+  const AttrValue* a = attr(key);
+  if (!a) return std::nullopt;
+  check(a->kind == AttrValue::Kind::Shape, ErrorKind::Parse, "attribute '{}' is no shape", key);
+  return parse_shape(a->s);
 }
 
 std::vector<std::int64_t> NodeContext::constant_ints(std::size_t i) const {

@@ -1,11 +1,14 @@
 // How a TensorFlow operator becomes core operators.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "formats/control.hpp"
 #include "formats/tf/proto.hpp"
 #include "graph/graph.hpp"
 #include "ops/build.hpp"
@@ -13,18 +16,48 @@
 
 namespace treadle::tf {
 
+// A graph under construction, and what it captures from the graph around it.
+struct Builder {
+  Builder(Graph& g, Builder* around) : graph(g), outer(around) {}
+  // A value of the outer graph here: constants are repeated, everything else becomes one more input.
+  ValueId capture(ValueId from);
+
+  Graph& graph;
+  Builder* outer;
+  std::vector<ValueId> captured;  // values of the outer graph, in the order of the added inputs
+  std::unordered_map<ValueId, ValueId, ValueIdHash> captured_as;
+};
+
+// The functions of the graph's library, and bodies.
+class Functions {
+ public:
+  virtual ~Functions() = default;
+  virtual bool has(std::string_view function) const = 0;
+  // Imports the function's nodes on the given arguments; throws Parse error when it is not there.
+  virtual std::vector<ValueId> call(std::string_view function, Builder& builder,
+                                    std::span<const ValueId> arguments) = 0;
+  // What a body computes from its formal inputs.
+  using Step = std::function<std::vector<ValueId>(Builder&, std::span<const ValueId>)>;
+  // A graph of its own with what `step` computes as outputs.
+  virtual formats::Body body(Builder& outer, std::span<const Fact> formal, const Step& step) = 0;
+};
+
 // The node that is imported. Errors thrown through it get file and node as context.
 class NodeContext {
  public:
-  NodeContext(Graph& graph, const NodeDef& node, std::vector<ValueId> inputs,
-              std::shared_ptr<const void> owner)
-      : graph_(graph),
+  NodeContext(Builder& builder, Functions& functions, const NodeDef& node,
+              std::vector<ValueId> inputs, std::shared_ptr<const void> owner)
+      : builder_(builder),
+        functions_(functions),
+        graph_(builder.graph),
         node_(node),
         inputs_(std::move(inputs)),
         owner_(std::move(owner)),
         name_(node.name) {}
 
   Graph& graph() { return graph_; }
+  Builder& builder() { return builder_; }
+  Functions& functions() { return functions_; }
   const NodeDef& node() const { return node_; }
   const std::string& name() const { return name_; }
   std::size_t inputs() const { return inputs_.size(); }
@@ -42,6 +75,10 @@ class NodeContext {
   std::vector<std::int64_t> ints_attr(std::string_view key) const;
   DType type_attr(std::string_view key, DType fallback) const;
   Tensor tensor_attr(std::string_view key) const;
+  // The name of a function of the library; a missing one is a Parse error.
+  std::string_view function_attr(std::string_view key) const;
+  // Sizes, −1 where unknown; nullopt when the attribute is absent or the rank unknown.
+  std::optional<std::vector<std::int64_t>> shape_attr(std::string_view key) const;
 
   // Constant integers of input i; throws Unsupported error when they are not known at import.
   std::vector<std::int64_t> constant_ints(std::size_t i) const;
@@ -61,6 +98,8 @@ class NodeContext {
   ValueId constant(Tensor t) { return graph_.add_constant(fresh_name(), std::move(t)); }
 
  private:
+  Builder& builder_;
+  Functions& functions_;
   Graph& graph_;
   const NodeDef& node_;
   std::vector<ValueId> inputs_;

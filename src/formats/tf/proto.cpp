@@ -10,6 +10,19 @@ namespace {
 
 using wire::Message;
 
+// The first field of a message: the name in a NameAttrList, ArgDef, TensorInfo.
+std::string_view read_name(std::string_view bytes) {
+  std::string_view name;
+  Message m(bytes);
+  while (m.next()) {
+    if (m.tag() == 1)
+      name = m.bytes();
+    else
+      m.skip();
+  }
+  return name;
+}
+
 void read_list(std::string_view bytes, AttrValue& a) {
   Message m(bytes);
   while (m.next()) {
@@ -28,6 +41,9 @@ void read_list(std::string_view bytes, AttrValue& a) {
         break;
       case 6:
         m.append(a.ints);
+        break;
+      case 9:
+        a.strings.push_back(read_name(m.bytes()));
         break;
       default:
         m.skip();
@@ -73,11 +89,29 @@ AttrValue read_attr(std::string_view bytes) {
         a.kind = Kind::Tensor;
         a.s = m.bytes();
         break;
+      case 10:
+        a.kind = Kind::Function;
+        a.s = read_name(m.bytes());
+        break;
       default:
         m.skip();
     }
   }
   return a;
+}
+
+std::pair<std::string_view, std::string_view> read_entry(std::string_view bytes) {
+  std::pair<std::string_view, std::string_view> out;
+  Message m(bytes);
+  while (m.next()) {
+    if (m.tag() == 1)
+      out.first = m.bytes();
+    else if (m.tag() == 2)
+      out.second = m.bytes();
+    else
+      m.skip();
+  }
+  return out;
 }
 
 NodeDef read_node(std::string_view bytes) {
@@ -95,16 +129,7 @@ NodeDef read_node(std::string_view bytes) {
         n.inputs.push_back(m.bytes());
         break;
       case 5: {
-        std::string_view key, value;
-        Message entry(m.bytes());
-        while (entry.next()) {
-          if (entry.tag() == 1)
-            key = entry.bytes();
-          else if (entry.tag() == 2)
-            value = entry.bytes();
-          else
-            entry.skip();
-        }
+        const auto [key, value] = read_entry(m.bytes());
         n.attrs.insert_or_assign(key, read_attr(value));
         break;
       }
@@ -113,6 +138,44 @@ NodeDef read_node(std::string_view bytes) {
     }
   }
   return n;
+}
+
+// An OpDef: name, arguments, names of outputs.
+void read_signature(std::string_view bytes, FunctionDef& f) {
+  Message m(bytes);
+  while (m.next()) {
+    if (m.tag() == 1)
+      f.name = m.bytes();
+    else if (m.tag() == 2)
+      f.arguments.push_back(read_name(m.bytes()));
+    else if (m.tag() == 3)
+      f.outputs.push_back({read_name(m.bytes()), {}});
+    else
+      m.skip();
+  }
+}
+
+FunctionDef read_function(std::string_view bytes) {
+  FunctionDef f;
+  std::map<std::string_view, std::string_view> values;
+  Message m(bytes);
+  while (m.next()) {
+    if (m.tag() == 1)
+      read_signature(m.bytes(), f);
+    else if (m.tag() == 3)
+      f.nodes.push_back(read_node(m.bytes()));
+    else if (m.tag() == 4)
+      values.insert(read_entry(m.bytes()));
+    else
+      m.skip();
+  }
+  for (auto& out : f.outputs) {
+    const auto it = values.find(out.name);
+    check(it != values.end(), ErrorKind::Parse, "function '{}' does not compute its output '{}'",
+          f.name, out.name);
+    out.value = it->second;
+  }
+  return f;
 }
 
 struct TensorProto {
@@ -207,10 +270,19 @@ GraphDef parse_graph(std::string_view bytes) {
     GraphDef g;
     Message m(bytes);
     while (m.next()) {
-      if (m.tag() == 1)
+      if (m.tag() == 1) {
         g.nodes.push_back(read_node(m.bytes()));
-      else
+      } else if (m.tag() == 2) {
+        Message library(m.bytes());
+        while (library.next()) {
+          if (library.tag() == 1)
+            g.functions.push_back(read_function(library.bytes()));
+          else
+            library.skip();
+        }
+      } else {
         m.skip();
+      }
     }
     return g;
   });

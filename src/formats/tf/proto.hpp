@@ -22,15 +22,16 @@ struct AttrValue {
     Type,
     Shape,
     Tensor,
-    List
+    List,
+    Function
   } kind = Kind::None;
-  std::string_view s;  // Bytes; the encoded message for Shape and Tensor
+  std::string_view s;  // Bytes; the encoded message for Shape and Tensor; a Function's name
   std::int64_t i = 0;  // Int, Bool, Type
   float f = 0;
   // Of a list:
   std::vector<std::int64_t> ints;  // and types
   std::vector<float> floats;
-  std::vector<std::string_view> strings;
+  std::vector<std::string_view> strings;  // and names of functions
 };
 
 struct NodeDef {
@@ -39,8 +40,20 @@ struct NodeDef {
   std::map<std::string_view, AttrValue> attrs;
 };
 
+// A function of the graph's library. Inputs of its nodes name an argument, or "node:output:index".
+struct FunctionDef {
+  struct Output {
+    std::string_view name, value;  // value: "node:output:index", or an argument
+  };
+  std::string_view name;
+  std::vector<std::string_view> arguments;
+  std::vector<Output> outputs;
+  std::vector<NodeDef> nodes;
+};
+
 struct GraphDef {
   std::vector<NodeDef> nodes;
+  std::vector<FunctionDef> functions;
 };
 
 // Throws Parse error for bytes that are no GraphDef.

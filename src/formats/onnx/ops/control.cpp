@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "formats/control.hpp"
 #include "formats/onnx/ops/control_bodies.hpp"
 #include "formats/options.hpp"
 #include "graph/basic_ops.hpp"
@@ -16,35 +17,10 @@
 namespace treadle::onnx {
 namespace {
 
+using formats::add_symbols;
+using formats::Carried;
+using formats::known_truth;
 using ops::SymbolNames;
-
-// The one boolean that a value is known to hold.
-std::optional<bool> known_truth(const Fact& f) {
-  if (!f.value || f.value->dtype() != DType::Bool || f.value->elements() != 1) return std::nullopt;
-  return f.value->span<bool>()[0];
-}
-
-// Both branches take the captures of both, in one order.
-std::vector<ValueId> join_captures(const Graph& outer, Body& a, Body& b) {
-  std::vector<ValueId> all = a.captured;
-  for (ValueId v : b.captured) {
-    if (std::find(all.begin(), all.end(), v) == all.end()) all.push_back(v);
-  }
-  for (Body* body : {&a, &b}) {
-    std::vector<ValueId> inputs;
-    for (ValueId v : all) {
-      const auto at = std::find(body->captured.begin(), body->captured.end(), v);
-      if (at != body->captured.end()) {
-        inputs.push_back(
-            body->graph->inputs()[static_cast<std::size_t>(at - body->captured.begin())]);
-      } else {
-        inputs.push_back(body->graph->add_source(outer.value_name(v), outer.fact(v)));
-      }
-    }
-    body->graph->inputs() = std::move(inputs);
-  }
-  return all;
-}
 
 // Both branches of an If. One that does not fit the sizes at hand (it is written for others) gives
 // what the other one does, and fails when it is taken. Throws when neither fits.
@@ -130,18 +106,8 @@ std::vector<ValueId> import_if(NodeContext& c) {
   check(a.outputs().size() == b.outputs().size(), ErrorKind::Parse,
         "then_branch gives {} outputs, else_branch {}", a.outputs().size(), b.outputs().size());
   check_ranks(c.graph(), condition, a, b);
-  auto op = std::make_shared<ops::If>();
-  std::vector<ValueId> inputs{condition};
-  const auto captured = join_captures(c.graph(), then_body, else_body);
-  inputs.insert(inputs.end(), captured.begin(), captured.end());
-  SymbolNames visible;
-  add_symbols(c.graph(), captured, visible);
-  for (std::size_t k = 0; k < a.outputs().size(); ++k) {
-    op->facts.push_back(ops::unify(a.fact(a.outputs()[k]), b.fact(b.outputs()[k]), c.graph(),
-                                   &visible, fmt::format("{}:{}", c.name(), k)));
-  }
-  op->then_branch = then_body.graph;
-  op->else_branch = else_body.graph;
+  auto [op, inputs] = formats::make_if(c.graph(), c.name(), condition, std::move(then_body),
+                                       std::move(else_body));
   return c.add(std::move(op), std::move(inputs));
 }
 

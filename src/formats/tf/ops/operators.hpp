@@ -36,7 +36,14 @@ std::vector<ValueId> import_reduce(NodeContext& c) {
   X(import_reverse) X(import_one_hot) X(import_conv) X(import_depthwise_conv) X(import_conv_transpose)   \
   X(import_max_pool) X(import_avg_pool) X(import_batch_norm) X(import_lrn) X(import_space_to_batch)      \
   X(import_batch_to_space) X(import_space_to_depth) X(import_depth_to_space) X(import_resize_bilinear)   \
-  X(import_resize_nearest)
+  X(import_resize_nearest)                                                                               \
+  X(import_frame) X(import_call) X(import_while) X(import_function_if) X(import_tensor_array)            \
+  X(import_tensor_array_write) X(import_tensor_array_read) X(import_tensor_array_gather)                 \
+  X(import_tensor_array_scatter) X(import_tensor_array_size) X(import_tensor_array_concat)               \
+  X(import_tensor_array_split) X(import_list_reserve) X(import_list_empty) X(import_list_from_tensor)    \
+  X(import_list_get) X(import_list_set) X(import_list_stack) X(import_list_gather)                       \
+  X(import_list_scatter) X(import_list_scatter_into) X(import_list_length) X(import_list_push)           \
+  X(import_list_concat) X(import_decode_wav) X(import_audio_spectrogram) X(import_mfcc)
 #define TREADLE_TF_DECLARE(function) std::vector<ValueId> function(NodeContext& c);
 TREADLE_TF_FUNCTIONS(TREADLE_TF_DECLARE)
 #undef TREADLE_TF_DECLARE

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace treadle::cli {
+namespace treadle {
 
 struct Wav {
   int channels = 0;
@@ -23,4 +23,4 @@ Wav read_wav(const std::string& path);
 // The mean of the channels, each sample / 32768.
 std::vector<float> to_mono(const Wav& wav);
 
-}  // namespace treadle::cli
+}  // namespace treadle

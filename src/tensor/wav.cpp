@@ -1,11 +1,11 @@
-#include "cli/wav.hpp"
+#include "tensor/wav.hpp"
 
 #include <cstring>
 
 #include "base/error.hpp"
 #include "tensor/file.hpp"
 
-namespace treadle::cli {
+namespace treadle {
 namespace {
 
 template <typename T>
@@ -77,4 +77,4 @@ std::vector<float> to_mono(const Wav& wav) {
   return out;
 }
 
-}  // namespace treadle::cli
+}  // namespace treadle

@@ -1,0 +1,206 @@
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "formats/tf/scope.hpp"
+#include "formats/tf/unknown.hpp"
+
+namespace treadle::tf {
+
+Import::Import(std::shared_ptr<const MappedFile> file, std::string_view bytes,
+               const LoadOptions& options)
+    : file_(std::move(file)), options_(options), def_(parse_graph(bytes)) {
+  check(!def_.nodes.empty(), ErrorKind::Parse, "the graph has no nodes");
+  check(static_cast<std::int64_t>(def_.nodes.size()) <= options.limits.max_nodes, ErrorKind::Memory,
+        "the model has {} nodes, the limit is {}", def_.nodes.size(), options.limits.max_nodes);
+  for (const FunctionDef& f : def_.functions)
+    check(functions_.emplace(f.name, &f).second, ErrorKind::Parse, "two functions are named '{}'",
+          f.name);
+  cut_.insert(options.inputs.begin(), options.inputs.end());
+  Nodes nodes(std::move(def_.nodes));
+  std::vector<bool> stop(nodes.size(), false);
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) stop[i] = is_input(nodes[i]);
+  for (const auto& name : cut_) nodes.find(name, "input '" + name + "'");
+  main_ = std::make_unique<Unit>(std::move(nodes), stop, options.limits.max_nesting);
+  outputs_ = output_names();
+  mark_needed(outputs_);
+}
+
+// Throws one error that lists every unknown operator.
+Graph Import::run() {
+  std::string text;
+  for (const auto& [op, nodes] : unknown_operators(main_->nodes, needed_, functions_,
+                                                   [&](auto& n) { return is_input(n); })) {
+    text += fmt::format("{}{} ({}×, first at '{}')", text.empty() ? "" : ", ", op, nodes.size(),
+                        nodes.front());
+  }
+  check(text.empty(), ErrorKind::Unsupported, "unsupported operators: {}", text);
+  return import();
+}
+
+// Unsupported operators first, else the first import error.
+std::vector<Problem> Import::problems() {
+  std::vector<Problem> out;
+  for (const auto& [op, nodes] : unknown_operators(main_->nodes, needed_, functions_,
+                                                   [&](auto& n) { return is_input(n); })) {
+    out.push_back({ErrorKind::Unsupported,
+                   fmt::format("operator {} is not supported: {} node{}, the first is '{}'", op,
+                               nodes.size(), nodes.size() == 1 ? "" : "s", nodes.front())});
+  }
+  if (!out.empty()) return out;
+  try {
+    import();
+  } catch (const Error& e) {
+    out.push_back({e.kind(), e.what()});
+  }
+  return out;
+}
+
+Graph Import::import() {
+  Graph graph;
+  graph.limits = options_.limits;
+  Builder builder(graph, nullptr);
+  Scope scope(*this, *main_, builder);
+  std::vector<ValueId> values;
+  for (const auto& name : outputs_)
+    values.push_back(scope.get(main_->nodes.find(name, "output '" + name + "'")));
+  graph.set_outputs(std::move(values), outputs_);
+  // Inputs stand in the order of the file, whatever the outputs visit first.
+  const auto order = [&](ValueId v) { return main_->nodes.find(graph.value_name(v), "").node; };
+  std::sort(graph.inputs().begin(), graph.inputs().end(),
+            [&](ValueId a, ValueId b) { return order(a) < order(b); });
+  return graph;
+}
+
+std::vector<std::string> Import::output_names() const {
+  const Nodes& nodes = main_->nodes;
+  auto names = options_.outputs;
+  if (names.empty()) {
+    std::vector<bool> read(nodes.size(), false);
+    for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+      for (std::size_t k = 0; k < nodes.inputs(i).size(); ++k) read[nodes.input(i, k).node] = true;
+      for (std::uint32_t c : nodes.controls(i)) read[c] = true;
+    }
+    for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+      if (!read[i] && nodes[i].op != "Const" && !is_action(nodes[i]) && !is_placeholder(nodes[i]))
+        names.emplace_back(nodes[i].name);
+    }
+    check(!names.empty(), ErrorKind::Parse, "no node of the graph is an output");
+  }
+  names.insert(names.end(), options_.extra_outputs.begin(), options_.extra_outputs.end());
+  return names;
+}
+
+// The nodes that the outputs need, those that become inputs included.
+void Import::mark_needed(const std::vector<std::string>& outputs) {
+  const Nodes& nodes = main_->nodes;
+  needed_.assign(nodes.size(), false);
+  std::vector<std::uint32_t> stack;
+  for (const auto& name : outputs) stack.push_back(nodes.find(name, "output '" + name + "'").node);
+  while (!stack.empty()) {
+    const std::uint32_t i = stack.back();
+    stack.pop_back();
+    if (needed_[i]) continue;
+    needed_[i] = true;
+    if (is_input(nodes[i])) continue;
+    for (std::size_t k = 0; k < nodes.inputs(i).size(); ++k) stack.push_back(nodes.input(i, k).node);
+  }
+}
+
+void Import::count_node() {
+  check(++imported_ <= options_.limits.max_nodes, ErrorKind::Memory,
+        "loops and functions expand to more than {} nodes, the limit", options_.limits.max_nodes);
+}
+
+ValueId Import::add_input(Graph& graph, const NodeDef& n) const {
+  const std::string name(n.name);
+  DType dtype = DType::F32;
+  for (const char* key : {"dtype", "T"}) {
+    const auto it = n.attrs.find(key);
+    if (it != n.attrs.end() && it->second.kind == AttrValue::Kind::Type)
+      dtype = dtype_of_tf(it->second.i);
+  }
+  if (const auto given = options_.input_shapes.find(name); given != options_.input_shapes.end()) {
+    return graph.add_source(name, Fact::tensor(dtype, given->second));
+  }
+  const auto it = n.attrs.find("shape");
+  check(is_placeholder(n) && it != n.attrs.end() && it->second.kind == AttrValue::Kind::Shape,
+        ErrorKind::Unsupported,
+        "the shape of input '{}' is not in the file: give it with --shape {}=…", name, name);
+  const auto dims = parse_shape(it->second.s);
+  check(dims.has_value(), ErrorKind::Unsupported,
+        "input '{}' has no rank in the file: give its shape with --shape {}=…", name, name);
+  SymShape shape;
+  for (std::size_t a = 0; a < dims->size(); ++a) {
+    if ((*dims)[a] >= 0) {
+      shape.emplace_back((*dims)[a]);
+      continue;
+    }
+    const std::string symbol = a == 0 ? "batch" : name + "_" + std::to_string(a);
+    const auto known = options_.symbols.find(symbol);
+    shape.push_back(known != options_.symbols.end() ? Dim(known->second)
+                                                    : graph.named_symbol(symbol));
+  }
+  return graph.add_source(name, Fact::tensor(dtype, std::move(shape)));
+}
+
+const Unit& Import::function(std::string_view name) {
+  auto& unit = units_[name];
+  if (unit) return *unit;
+  const auto it = functions_.find(name);
+  check(it != functions_.end(), ErrorKind::Parse, "function '{}' is not in the graph's library",
+        name);
+  const auto outputs_of = [&](std::string_view f) {
+    std::vector<std::string_view> names;
+    if (const auto called = functions_.find(f); called != functions_.end())
+      for (const auto& out : called->second->outputs) names.push_back(out.name);
+    return names;
+  };
+  Nodes nodes(*it->second, outputs_of);
+  const std::vector<bool> stop(nodes.size(), false);
+  unit = std::make_unique<Unit>(std::move(nodes), stop, options_.limits.max_nesting);
+  return *unit;
+}
+
+std::vector<ValueId> Import::call(std::string_view name, Builder& builder,
+                                  std::span<const ValueId> arguments) {
+  check(calls_ < options_.limits.max_nesting, ErrorKind::Memory,
+        "functions call each other deeper than {}", options_.limits.max_nesting);
+  struct Open {
+    explicit Open(int& n) : count(n) { ++count; }
+    ~Open() { --count; }
+    int& count;
+  } open(calls_);
+  return in_context(
+      [&] { return fmt::format("function '{}'", name); },
+      [&] {
+        const Unit& unit = function(name);
+        check(unit.nodes.arguments() == arguments.size(), ErrorKind::Parse,
+              "it takes {} arguments, got {}", unit.nodes.arguments(), arguments.size());
+        Scope scope(*this, unit, builder);
+        for (std::uint32_t i = 0; i < arguments.size(); ++i) scope.bind(i, {arguments[i]});
+        std::vector<ValueId> out;
+        for (const Edge& e : unit.nodes.results()) out.push_back(scope.get(e));
+        return out;
+      });
+}
+
+formats::Body Import::body(Builder& outer, std::span<const Fact> formal, const Step& step) {
+  int depth = 1;
+  for (const Builder* b = &outer; b->outer; b = b->outer) ++depth;
+  check(depth <= options_.limits.max_nesting, ErrorKind::Memory,
+        "loops and conditions are nested deeper than {}", options_.limits.max_nesting);
+  formats::Body out{std::make_shared<Graph>(), {}};
+  out.graph->limits = options_.limits;
+  out.graph->symbol_scope = fmt::format("body{}.", ++bodies_);
+  Builder builder(*out.graph, &outer);
+  std::vector<ValueId> given;
+  for (std::size_t i = 0; i < formal.size(); ++i)
+    given.push_back(out.graph->add_source(fmt::format("in{}", i), formal[i]));
+  auto results = step(builder, given);
+  std::vector<std::string> names(results.size());
+  out.graph->set_outputs(std::move(results), std::move(names));
+  out.captured = std::move(builder.captured);
+  return out;
+}
+
+}  // namespace treadle::tf

@@ -1,0 +1,59 @@
+// Functional control flow, and calls. (Frames and Switch are read by scope.cpp.)
+#include "base/error.hpp"
+#include "formats/tf/loops.hpp"
+#include "formats/tf/ops/operators.hpp"
+
+namespace treadle::tf {
+
+// Nodes of TensorFlow 1 control flow do not come here.
+std::vector<ValueId> import_frame(NodeContext& c) {
+  fail(ErrorKind::Internal, "{} is read without its loop or condition", c.node().op);
+}
+
+std::vector<ValueId> import_call(NodeContext& c) {
+  return c.functions().call(c.function_attr("f"), c.builder(), c.given());
+}
+
+std::vector<ValueId> import_while(NodeContext& c) {
+  const std::string_view cond = c.function_attr("cond"), body = c.function_attr("body");
+  LoopParts parts;
+  parts.name = c.fresh_name();
+  parts.init = c.given();
+  parts.condition = [&](Builder& b, std::span<const ValueId> v) {
+    return c.functions().call(cond, b, v);
+  };
+  parts.step = [&](Builder& b, std::span<const ValueId> v) {
+    return c.functions().call(body, b, v);
+  };
+  return add_loop(c.builder(), c.functions(), parts);
+}
+
+std::vector<ValueId> import_function_if(NodeContext& c) {
+  const std::string_view then_f = c.function_attr("then_branch"),
+                         else_f = c.function_attr("else_branch");
+  Graph& g = c.graph();
+  ValueId condition = c.in(0);
+  check(c.fact(0).rank() == 0 && c.fact(0).dtype != DType::String, ErrorKind::Unsupported,
+        "input 0 'cond' is {}, expected a bool or a number", c.fact(0).str());
+  condition = ops::cast(g, c.fresh_name(), condition, DType::Bool);
+  const std::vector<ValueId> arguments(c.given().begin() + 1, c.given().end());
+  if (const auto known = formats::known_truth(g.fact(condition)))
+    return c.functions().call(*known ? then_f : else_f, c.builder(), arguments);
+  const auto body = [&](std::string_view function) {
+    return c.functions().body(c.builder(), {}, [&](Builder& b, std::span<const ValueId>) {
+      std::vector<ValueId> captured;
+      for (ValueId v : arguments) captured.push_back(b.capture(v));
+      return c.functions().call(function, b, captured);
+    });
+  };
+  auto then_body = body(then_f), else_body = body(else_f);
+  check(then_body.graph->outputs().size() == else_body.graph->outputs().size(), ErrorKind::Parse,
+        "then_branch gives {} outputs, else_branch {}", then_body.graph->outputs().size(),
+        else_body.graph->outputs().size());
+  const std::string name = c.fresh_name();
+  auto [op, inputs] =
+      formats::make_if(g, name, condition, std::move(then_body), std::move(else_body));
+  return g.add(name, std::move(op), std::move(inputs));
+}
+
+}  // namespace treadle::tf
