@@ -13,9 +13,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Tensor read_in(const std::string& folder, const std::string& file) {
+void check_plain(const std::string& file) {
   check(file.find('/') == std::string::npos && !file.starts_with("."), ErrorKind::Parse,
         "io.json: '{}' is no plain file name", file);
+}
+
+Tensor read_in(const std::string& folder, const std::string& file) {
+  check_plain(file);
   return read_npy_file(folder + "/" + file);
 }
 
@@ -70,6 +74,16 @@ IoStream read_stream(const std::string& folder, const Json& j, const std::vector
   return s;
 }
 
+// The same from the model's own input on: the bytes of the recording.
+IoCase from_recording(const std::string& folder, const IoCase& c) {
+  check_plain(c.name);
+  const auto bytes = read_file(folder + "/" + c.name);
+  IoCase out{"whole " + c.name, {}, c.outputs};
+  out.inputs[""] = Tensor::scalar<std::string>(
+      std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  return out;
+}
+
 IoData read_json(const std::string& folder, const Json& j) {
   IoData out;
   int number = 0;
@@ -83,6 +97,9 @@ IoData read_json(const std::string& folder, const Json& j) {
           read_in(folder, set.at("input").get<std::string>());
       c.outputs[j.at("output").get<std::string>()] =
           read_in(folder, set.at("output").get<std::string>());
+      // A copy of the folder may have been made without the recordings.
+      if (set.contains("wav") && fs::exists(folder + "/" + c.name))
+        out.cases.push_back(from_recording(folder, c));
     } else {
       c.inputs = read_arrays(folder, set.at("inputs"));
       c.outputs = read_arrays(folder, set.at("outputs"));
