@@ -56,12 +56,21 @@ bool begins_node_def(std::span<const std::byte> b) {
   return first && first->wire == kBytes && first->number >= 1 && first->number <= 5;
 }
 
+// The second field of a SavedModel is a message that begins with a message (fields 1 and 2), that of
+// an ONNX model the name of its producer.
+bool begins_meta_graph(std::span<const std::byte> b) {
+  const auto second = next(b);
+  return second && second->number == 2 && second->wire == kBytes && !second->bytes.empty() &&
+         (second->bytes[0] == std::byte{0x0a} || second->bytes[0] == std::byte{0x12});
+}
+
 std::optional<Format> detect(std::span<const std::byte> bytes) {
   constexpr int kFieldsToTry = 64;
   for (int i = 0; i < kFieldsToTry && !bytes.empty(); ++i) {
     const auto f = next(bytes);
     if (!f) return std::nullopt;
-    if (f->number == 1 && f->wire == kVarint) return Format::Onnx;
+    if (f->number == 1 && f->wire == kVarint)
+      return begins_meta_graph(bytes) ? Format::TensorFlow : Format::Onnx;
     if (f->number == 1 && f->wire == kBytes && begins_node_def(f->bytes)) return Format::TensorFlow;
     if ((f->number == 7 || f->number == 8) && f->wire == kBytes) return Format::Onnx;
     const bool shared = f->number >= 2 && f->number <= 6;

@@ -1,6 +1,7 @@
 #include "api/model.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <list>
 #include <mutex>
 
@@ -48,6 +49,12 @@ ImportedModel import_file(std::shared_ptr<const MappedFile> file, const std::str
   return out;
 }
 
+// The file of a model; a folder stands for the SavedModel in it.
+std::shared_ptr<const MappedFile> open_model(const std::string& path) {
+  const bool folder = std::filesystem::is_directory(path);
+  return MappedFile::open(folder ? path + "/saved_model.pb" : path);
+}
+
 std::string folder_of(const std::string& path) {
   const auto slash = path.find_last_of('/');
   return slash == std::string::npos ? std::string(".") : path.substr(0, slash + 1);
@@ -66,7 +73,7 @@ std::string_view name_of(Stage stage) {
 }
 
 ImportedModel import_model(const std::string& path, const ModelOptions& options) {
-  return import_file(MappedFile::open(path), path, folder_of(path), options);
+  return import_file(open_model(path), path, folder_of(path), options);
 }
 
 ImportedModel import_model(std::span<const std::byte> bytes, const ModelOptions& options) {
@@ -126,7 +133,7 @@ Model::Model() = default;
 Model::~Model() = default;
 
 std::shared_ptr<const Model> Model::load(const std::string& path, const ModelOptions& options) {
-  return open(MappedFile::open(path), path, folder_of(path), options);
+  return open(open_model(path), path, folder_of(path), options);
 }
 
 std::shared_ptr<const Model> Model::load(std::span<const std::byte> bytes,
@@ -228,12 +235,12 @@ void Model::release_weights() const {
 std::vector<CheckProblem> check_model(const std::string& path, const ModelOptions& options) {
   std::vector<CheckProblem> out;
   try {
-    const auto file = MappedFile::open(path);
+    const auto file = open_model(path);
     const Format format =
         in_context([&] { return path; }, [&] { return detect_format(bytes_of(*file)); });
     const auto load = format_options(options);
     for (auto& p :
-         format == Format::Onnx ? onnx::check_model(path, load) : tf::check_model(path, load))
+         format == Format::Onnx ? onnx::check_model(path, load) : tf::check_model(file, path, load))
       out.push_back({p.kind, std::move(p.text)});
     if (out.empty()) Model::load(path, options);
   } catch (const Error& e) {

@@ -30,8 +30,8 @@ Graph Import::run() {
   std::string text;
   for (const auto& [op, nodes] : unknown_operators(main_->nodes, needed_, functions_,
                                                    [&](auto& n) { return is_input(n); })) {
-    text += fmt::format("{}{} ({}×, first at '{}')", text.empty() ? "" : ", ", op, nodes.size(),
-                        nodes.front());
+    text += fmt::format("{}{} ({}×, first at '{}'){}", text.empty() ? "" : ", ", op, nodes.size(),
+                        nodes.front(), why_unknown(op));
   }
   check(text.empty(), ErrorKind::Unsupported, "unsupported operators: {}", text);
   return import();
@@ -43,8 +43,9 @@ std::vector<Problem> Import::problems() {
   for (const auto& [op, nodes] : unknown_operators(main_->nodes, needed_, functions_,
                                                    [&](auto& n) { return is_input(n); })) {
     out.push_back({ErrorKind::Unsupported,
-                   fmt::format("operator {} is not supported: {} node{}, the first is '{}'", op,
-                               nodes.size(), nodes.size() == 1 ? "" : "s", nodes.front())});
+                   fmt::format("operator {} is not supported: {} node{}, the first is '{}'{}", op,
+                               nodes.size(), nodes.size() == 1 ? "" : "s", nodes.front(),
+                               why_unknown(op))});
   }
   if (!out.empty()) return out;
   try {

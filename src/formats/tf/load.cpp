@@ -1,9 +1,28 @@
 #include "formats/tf/load.hpp"
 
 #include "base/error.hpp"
+#include "formats/tf/saved_model.hpp"
 #include "formats/tf/scope.hpp"
 
 namespace treadle::tf {
+namespace {
+
+// Calls `use` with the import of a GraphDef, or of the graph that a SavedModel serves.
+template <typename Use>
+auto with_import(const std::shared_ptr<const MappedFile>& file, const LoadOptions& options,
+                 Use&& use) {
+  if (!is_saved_model(file->bytes())) {
+    Import import(file, file->bytes(), options);
+    return use(import);
+  }
+  Served served = served_graph(file->bytes());
+  LoadOptions serving = options;
+  if (serving.outputs.empty()) serving.outputs = std::move(served.outputs);
+  Import import(file, served.graph, serving);
+  return use(import);
+}
+
+}  // namespace
 
 Graph load(const std::string& path, const LoadOptions& options) {
   return load(MappedFile::open(path), path, options);
@@ -12,18 +31,15 @@ Graph load(const std::string& path, const LoadOptions& options) {
 Graph load(std::shared_ptr<const MappedFile> file, const std::string& name,
            const LoadOptions& options) {
   return in_context([&] { return name; },
-                    [&] {
-                      const std::string_view bytes = file->bytes();
-                      return Import(std::move(file), bytes, options).run();
-                    });
+                    [&] { return with_import(file, options, [](Import& i) { return i.run(); }); });
 }
 
-std::vector<Problem> check_model(const std::string& path, const LoadOptions& options) {
+std::vector<Problem> check_model(std::shared_ptr<const MappedFile> file, const std::string& name,
+                                 const LoadOptions& options) {
   try {
-    const auto file = MappedFile::open(path);
-    return Import(file, file->bytes(), options).problems();
+    return with_import(file, options, [](Import& i) { return i.problems(); });
   } catch (const Error& e) {
-    return {{e.kind(), path + ": " + e.what()}};
+    return {{e.kind(), name + ": " + e.what()}};
   }
 }
 

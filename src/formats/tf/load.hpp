@@ -1,4 +1,4 @@
-// TensorFlow frozen graphs to graphs of core operators.
+// TensorFlow frozen graphs (a GraphDef, or a SavedModel's) to graphs of core operators.
 #pragma once
 
 #include <memory>
@@ -24,6 +24,7 @@ Graph load(std::shared_ptr<const MappedFile> file, const std::string& name,
            const LoadOptions& options = {});
 
 // Everything that keeps the model from being loaded; empty when load() would work.
-std::vector<Problem> check_model(const std::string& path, const LoadOptions& options = {});
+std::vector<Problem> check_model(std::shared_ptr<const MappedFile> file, const std::string& name,
+                                 const LoadOptions& options = {});
 
 }  // namespace treadle::tf

@@ -34,4 +34,12 @@ UnknownOperators unknown_operators(
   return unknown;
 }
 
+std::string why_unknown(std::string_view op) {
+  static const std::set<std::string_view> kVariables{"VarHandleOp", "ReadVariableOp", "Variable",
+                                                     "VariableV2"};
+  return kVariables.contains(op)
+             ? " (the model's variables are not frozen: their values are not in the graph)"
+             : "";
+}
+
 }  // namespace treadle::tf

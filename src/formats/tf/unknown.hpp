@@ -19,4 +19,7 @@ UnknownOperators unknown_operators(
     const std::map<std::string_view, const FunctionDef*>& functions,
     const std::function<bool(const NodeDef&)>& input);
 
+// What is to be said of an unknown operator beside its name; may be empty.
+std::string why_unknown(std::string_view op);
+
 }  // namespace treadle::tf

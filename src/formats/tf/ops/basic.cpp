@@ -3,10 +3,39 @@
 #include "formats/tf/ops/operators.hpp"
 #include "ops/axis.hpp"
 #include "ops/cast.hpp"
+#include "ops/dynamic_shape.hpp"
+#include "ops/random.hpp"
 #include "ops/range.hpp"
 #include "ops/shape_of.hpp"
 
 namespace treadle::tf {
+
+namespace {
+
+// x broadcast to the shape that input i holds.
+std::vector<ValueId> broadcast_to(NodeContext& c, ValueId x, std::size_t i) {
+  const Fact& f = c.fact(i);
+  check(f.rank() == 1, ErrorKind::Shape, "input {} has shape {}, expected a vector of sizes", i,
+        str(f.shape));
+  const auto dims = f.symbolic();
+  const std::int64_t rank =
+      dims ? static_cast<std::int64_t>(dims->size()) : f.shape[0].as_const().value_or(-1);
+  check(rank >= c.graph().fact(x).rank(), ErrorKind::Unsupported,
+        "input {} is {}: the rank of the result is not known, or less than that of {}", i, f.str(),
+        c.graph().fact(x).str());
+  if (!dims) {
+    SymShape sizes;
+    for (std::int64_t k = 0; k < rank; ++k) sizes.push_back(c.graph().fresh_symbol(c.name()));
+    return {c.add1(make_op<ops::DynamicExpand>(std::move(sizes)), {x, c.in(i)})};
+  }
+  const SymShape from = c.graph().fact(x).shape;
+  SymShape padded(dims->size() - from.size(), Dim(1));
+  padded.insert(padded.end(), from.begin(), from.end());
+  x = ops::reshape(c.graph(), c.fresh_name(), x, std::move(padded));
+  return {c.add1(make_op<ops::Expand>(SymShape(dims->begin(), dims->end())), {x})};
+}
+
+}  // namespace
 
 std::vector<ValueId> import_const(NodeContext& c) {
   return {c.constant(c.tensor_attr("value"))};
@@ -35,12 +64,13 @@ std::vector<ValueId> import_size(NodeContext& c) {
 }
 
 std::vector<ValueId> import_fill(NodeContext& c) {
-  const auto dims = c.symbolic(0);
-  ValueId value = c.in(1);
   check(c.fact(1).rank() == 0, ErrorKind::Shape, "input 1 'value' has shape {}, expected a scalar",
         str(c.fact(1).shape));
-  value = ops::reshape(c.graph(), c.fresh_name(), value, SymShape(dims.size(), Dim(1)));
-  return {c.add1(make_op<ops::Expand>(SymShape(dims.begin(), dims.end())), {value})};
+  return broadcast_to(c, c.in(1), 0);
+}
+
+std::vector<ValueId> import_broadcast_to(NodeContext& c) {
+  return broadcast_to(c, c.in(0), 1);
 }
 
 namespace {
@@ -64,6 +94,56 @@ std::vector<ValueId> import_range(NodeContext& c) {
   const bool fresh = !length;
   if (fresh) length = c.graph().fresh_symbol("range");
   return {c.add1(make_op<ops::Range>(*length, fresh), {c.in(0), c.in(1), c.in(2)})};
+}
+
+std::vector<ValueId> import_identity_n(NodeContext& c) {
+  return c.given();
+}
+
+std::vector<ValueId> import_shape_n(NodeContext& c) {
+  std::vector<ValueId> out;
+  for (std::size_t i = 0; i < c.inputs(); ++i) {
+    const ValueId shape = c.add1(make_op<ops::ShapeOf>(), {c.in(i)});
+    out.push_back(
+        ops::cast(c.graph(), c.fresh_name(), shape, c.type_attr("out_type", DType::I32)));
+  }
+  return out;
+}
+
+std::vector<ValueId> import_action(NodeContext&) {
+  return {};
+}
+
+namespace {
+
+ValueId random(NodeContext& c, ops::RandomFn fn, DType dtype, double a, double b) {
+  const auto dims = c.symbolic(0);
+  // Seeds of 0 ask for one that differs from run to run; here the node's name stands for it.
+  const auto seed = static_cast<std::uint64_t>(c.int_attr("seed", 0)) * 0x9e3779b97f4a7c15u +
+                    static_cast<std::uint64_t>(c.int_attr("seed2", 0)) +
+                    std::hash<std::string>{}(c.name());
+  return c.add1(make_op<ops::Random>(fn, dtype, SymShape(dims.begin(), dims.end()), seed, a, b), {});
+}
+
+}  // namespace
+
+std::vector<ValueId> import_random_uniform(NodeContext& c) {
+  return {random(c, ops::RandomFn::Uniform, c.type_attr("dtype", DType::F32), 0, 1)};
+}
+
+std::vector<ValueId> import_random_normal(NodeContext& c) {
+  return {random(c, ops::RandomFn::Normal, c.type_attr("dtype", DType::F32), 0, 1)};
+}
+
+// floor(uniform · (high − low)) + low.
+std::vector<ValueId> import_random_uniform_int(NodeContext& c) {
+  const auto low = c.constant_ints(1), high = c.constant_ints(2);
+  check(low.size() == 1 && high.size() == 1 && low[0] < high[0], ErrorKind::Shape,
+        "inputs 1 and 2 are no range of integers");
+  const ValueId u = random(c, ops::RandomFn::Uniform, DType::F64, static_cast<double>(low[0]),
+                           static_cast<double>(high[0]));
+  const ValueId whole = ops::unary(c.graph(), c.fresh_name(), ops::UnaryFn::Floor, u);
+  return {ops::cast(c.graph(), c.fresh_name(), whole, c.fact(1).dtype)};
 }
 
 }  // namespace treadle::tf

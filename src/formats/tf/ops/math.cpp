@@ -5,6 +5,7 @@
 #include "formats/tf/ops/operators.hpp"
 #include "ops/axis.hpp"
 #include "ops/contract.hpp"
+#include "ops/einsum.hpp"
 #include "ops/softmax.hpp"
 
 namespace treadle::tf {
@@ -111,6 +112,10 @@ std::vector<ValueId> import_batch_matmul(NodeContext& c) {
     operands[i] = ops::transpose(c.graph(), c.fresh_name(), operands[i], perm);
   }
   return {ops::matmul(c.graph(), c.fresh_name(), operands[0], operands[1])};
+}
+
+std::vector<ValueId> import_einsum(NodeContext& c) {
+  return {ops::einsum(c.graph(), c.fresh_name(), c.string_attr("equation", ""), c.given())};
 }
 
 std::vector<ValueId> import_softmax(NodeContext& c) {

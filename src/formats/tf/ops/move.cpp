@@ -5,8 +5,11 @@
 #include "base/error.hpp"
 #include "formats/tf/ops/operators.hpp"
 #include "ops/axis.hpp"
+#include "ops/dynamic_shape.hpp"
+#include "ops/gather_nd.hpp"
 #include "ops/move.hpp"
 #include "ops/one_hot.hpp"
+#include "ops/shape_of.hpp"
 #include "ops/slice_bounds.hpp"
 
 namespace treadle::tf {
@@ -44,6 +47,17 @@ std::vector<ValueId> split_sizes(NodeContext& c, ValueId x, std::int64_t axis,
   return out;
 }
 
+// Fresh sizes, one for each element of input i, which is known only at run time.
+SymShape unknown_sizes(NodeContext& c, std::size_t i) {
+  const Fact& f = c.fact(i);
+  check(f.rank() == 1 && f.shape[0].is_const(), ErrorKind::Unsupported,
+        "input {} is {}: the rank of the result is not known", i, f.str());
+  SymShape sizes;
+  for (std::int64_t k = 0; k < f.shape[0].value(); ++k)
+    sizes.push_back(c.graph().fresh_symbol(c.name()));
+  return sizes;
+}
+
 std::pair<SymShape, SymShape> paddings(NodeContext& c, std::size_t i, int rank) {
   const auto all = c.symbolic(i);
   check(all.size() == 2 * static_cast<std::size_t>(rank), ErrorKind::Shape,
@@ -58,7 +72,35 @@ std::pair<SymShape, SymShape> paddings(NodeContext& c, std::size_t i, int rank) 
 
 }  // namespace
 
+namespace {
+
+// Begin and size of a Slice that only the run knows: to the end where the size is −1.
+ValueId dynamic_slice(NodeContext& c) {
+  const SymShape shape = c.fact(0).shape;
+  const auto known = c.fact(2).symbolic();
+  SymShape sizes;
+  for (std::size_t a = 0; a < shape.size(); ++a) {
+    const bool fixed = known && a < known->size() && !(*known)[a].is(-1);
+    sizes.push_back(fixed ? (*known)[a] : c.graph().fresh_symbol(c.name()));
+  }
+  Graph& g = c.graph();
+  const ValueId begin = ops::cast(g, c.fresh_name(), c.in(1), DType::I64);
+  const ValueId size = ops::cast(g, c.fresh_name(), c.in(2), DType::I64);
+  const ValueId all = c.add1(make_op<ops::ShapeOf>(), {c.in(0)});
+  const ValueId end = ops::binary(g, c.fresh_name(), ops::BinaryFn::Add, begin, size);
+  const ValueId open = ops::binary(g, c.fresh_name(), ops::BinaryFn::Less, size,
+                                   ops::scalar_like(g, c.fresh_name(), 0, size));
+  const ValueId ends = ops::select(g, c.fresh_name(), open, all, end);
+  return c.add1(make_op<ops::DynamicSlice>(std::move(sizes)), {c.in(0), begin, ends});
+}
+
+}  // namespace
+
 std::vector<ValueId> import_reshape(NodeContext& c) {
+  if (!c.fact(1).symbolic()) {
+    SymShape sizes = unknown_sizes(c, 1);
+    return {c.add1(make_op<ops::DynamicReshape>(std::move(sizes), true), {c.in(0), c.in(1)})};
+  }
   return {ops::reshape(c.graph(), c.fresh_name(), c.in(0),
                        ops::reshape_target(c.fact(0).shape, c.symbolic(1), true))};
 }
@@ -157,6 +199,7 @@ std::vector<ValueId> import_split_v(NodeContext& c) {
 }
 
 std::vector<ValueId> import_slice(NodeContext& c) {
+  if (!c.fact(1).symbolic() || !c.fact(2).symbolic()) return {dynamic_slice(c)};
   const auto begin = c.symbolic(1), size = c.symbolic(2);
   const SymShape shape = c.fact(0).shape;
   check(begin.size() == shape.size() && size.size() == shape.size(), ErrorKind::Shape,
@@ -169,100 +212,6 @@ std::vector<ValueId> import_slice(NodeContext& c) {
     x = slice_axis(c, x, static_cast<std::int64_t>(a), begin[a], length);
   }
   return {x};
-}
-
-namespace {
-
-// One entry of a strided slice after the masks are read.
-struct SliceItem {
-  enum class Kind { Range, Shrink, NewAxis } kind = Kind::Range;
-  std::size_t at =
-      0;  // position in begin, end and strides; the entry takes the whole axis when none
-  bool whole = false;
-};
-
-std::vector<SliceItem> slice_items(NodeContext& c, std::size_t entries, int rank) {
-  const auto bit = [](std::int64_t mask, std::size_t i) {
-    return i < 63 && ((mask >> i) & 1) != 0;
-  };
-  const std::int64_t ellipsis = c.int_attr("ellipsis_mask", 0),
-                     new_axis = c.int_attr("new_axis_mask", 0),
-                     shrink = c.int_attr("shrink_axis_mask", 0);
-  check(entries <= 63 && (ellipsis & (ellipsis - 1)) == 0, ErrorKind::Parse,
-        "attribute 'ellipsis_mask' is {}", ellipsis);
-  std::size_t used = 0;
-  for (std::size_t i = 0; i < entries; ++i) {
-    if (!bit(ellipsis, i) && !bit(new_axis, i)) ++used;
-  }
-  check(used <= static_cast<std::size_t>(rank), ErrorKind::Shape,
-        "{} axes are sliced, the input has {}", used, rank);
-  const std::size_t rest = static_cast<std::size_t>(rank) - used;
-  std::vector<SliceItem> items;
-  bool expanded = false;
-  for (std::size_t i = 0; i < entries; ++i) {
-    if (bit(ellipsis, i)) {
-      items.insert(items.end(), rest, SliceItem{SliceItem::Kind::Range, i, true});
-      expanded = true;
-    } else if (bit(new_axis, i)) {
-      items.push_back({SliceItem::Kind::NewAxis, i, false});
-    } else {
-      items.push_back(
-          {bit(shrink, i) ? SliceItem::Kind::Shrink : SliceItem::Kind::Range, i, false});
-    }
-  }
-  if (!expanded) items.insert(items.end(), rest, SliceItem{SliceItem::Kind::Range, 0, true});
-  return items;
-}
-
-}  // namespace
-
-std::vector<ValueId> import_strided_slice(NodeContext& c) {
-  const auto begin = c.symbolic(1), end = c.symbolic(2);
-  const auto strides = c.constant_ints(3);
-  check(begin.size() == end.size() && begin.size() == strides.size(), ErrorKind::Shape,
-        "inputs 'begin', 'end', 'strides' have {}, {}, {} elements", begin.size(), end.size(),
-        strides.size());
-  const std::int64_t begin_mask = c.int_attr("begin_mask", 0), end_mask = c.int_attr("end_mask", 0);
-  const SymShape shape = c.fact(0).shape;
-  ValueId x = c.in(0);
-  std::vector<std::int64_t> removed, added;  // axes of the sliced input; of the result
-  std::size_t axis = 0;
-  std::int64_t out_axis = 0;
-  for (const SliceItem& item : slice_items(c, begin.size(), static_cast<int>(shape.size()))) {
-    if (item.kind == SliceItem::Kind::NewAxis) {
-      added.push_back(out_axis++);
-      continue;
-    }
-    const Dim& size = shape[axis];
-    if (item.kind == SliceItem::Kind::Shrink) {
-      check(strides[item.at] > 0, ErrorKind::Shape,
-            "stride {} on axis {}, of which one index is taken, must be positive",
-            strides[item.at], axis);
-      Dim at = begin[item.at];
-      if (at.is_const() && at.value() < 0) at = at + size;
-      check(!at.is_const() || (at.value() >= 0 && (!size.is_const() || at.value() < size.value())),
-            ErrorKind::Shape, "index {} is out of range for axis {} of size {}",
-            begin[item.at].str(), axis, size.str());
-      x = slice_axis(c, x, static_cast<std::int64_t>(axis), at, 1);
-      removed.push_back(static_cast<std::int64_t>(axis));
-    } else {
-      if (!item.whole) {
-        const std::int64_t step = strides[item.at];
-        const bool from_start = ((begin_mask >> item.at) & 1) != 0,
-                   to_end = ((end_mask >> item.at) & 1) != 0;
-        const Dim first = from_start ? Dim(step > 0 ? 0 : INT64_MAX) : begin[item.at];
-        const Dim last = to_end ? Dim(step > 0 ? INT64_MAX : INT64_MIN) : end[item.at];
-        const auto bounds = ops::slice_bounds(size, first, last, step);
-        if (!(bounds.start.is(0) && bounds.length == size && step == 1)) {
-          x = slice_axis(c, x, static_cast<std::int64_t>(axis), bounds.start, bounds.length, step);
-        }
-      }
-      ++out_axis;
-    }
-    ++axis;
-  }
-  x = ops::squeeze(c.graph(), c.fresh_name(), x, removed);
-  return {ops::unsqueeze(c.graph(), c.fresh_name(), x, added)};
 }
 
 std::vector<ValueId> import_pad(NodeContext& c) {
@@ -283,15 +232,51 @@ std::vector<ValueId> import_mirror_pad(NodeContext& c) {
   return {c.add1(make_op<ops::Pad>(std::move(pad)), {c.in(0)})};
 }
 
+namespace {
+
+// Gather with batch_dims: the leading axes of both are walked together. x's axis is brought next to
+// them, then each index is a tuple of one.
+ValueId batch_gather(NodeContext& c, std::int64_t axis, std::int64_t batch) {
+  const int rank = c.fact(0).rank();
+  check(axis >= batch && batch <= c.fact(1).rank(), ErrorKind::Shape,
+        "attribute 'batch_dims' is {} for axis {} and indices of shape {}", batch, axis,
+        str(c.fact(1).shape));
+  Perm to_front;
+  for (int i = 0; i < batch; ++i) to_front.push_back(i);
+  to_front.push_back(static_cast<int>(axis));
+  for (int i = static_cast<int>(batch); i < rank; ++i)
+    if (i != axis) to_front.push_back(i);
+  const ValueId x = ops::transpose(c.graph(), c.fresh_name(), c.in(0), to_front);
+  const ValueId at = ops::unsqueeze(c.graph(), c.fresh_name(), c.in(1), {c.fact(1).rank()});
+  const ValueId y = c.add1(make_op<ops::GatherNd>(batch), {x, at});
+  // y: batch axes, the indices' other axes, x's axes without `axis`.
+  const int own = c.fact(1).rank() - static_cast<int>(batch);
+  const int before = static_cast<int>(axis - batch);
+  Perm back;
+  for (int i = 0; i < batch; ++i) back.push_back(i);
+  for (int i = 0; i < before; ++i) back.push_back(static_cast<int>(batch) + own + i);
+  for (int i = 0; i < own; ++i) back.push_back(static_cast<int>(batch) + i);
+  for (int i = static_cast<int>(batch) + own + before; i < c.graph().fact(y).rank(); ++i)
+    back.push_back(i);
+  return ops::transpose(c.graph(), c.fresh_name(), y, back);
+}
+
+}  // namespace
+
 std::vector<ValueId> import_gather(NodeContext& c) {
-  check(c.int_attr("batch_dims", 0) == 0, ErrorKind::Unsupported,
-        "attribute 'batch_dims' is {}, expected 0", c.int_attr("batch_dims", 0));
-  const std::int64_t axis = c.inputs() > 2 ? one_int(c, 2) : 0;
-  return {
-      c.add1(make_op<ops::Gather>(ops::normal_axis(axis, c.fact(0).rank())), {c.in(0), c.in(1)})};
+  const std::int64_t axis =
+      ops::normal_axis(c.inputs() > 2 ? one_int(c, 2) : 0, c.fact(0).rank());
+  std::int64_t batch = c.int_attr("batch_dims", 0);
+  if (batch < 0) batch += c.fact(1).rank();
+  check(batch >= 0 && batch <= c.fact(0).rank(), ErrorKind::Shape, "attribute 'batch_dims' is {}",
+        batch);
+  if (batch > 0) return {batch_gather(c, axis, batch)};
+  return {c.add1(make_op<ops::Gather>(axis), {c.in(0), c.in(1)})};
 }
 
 std::vector<ValueId> import_tile(NodeContext& c) {
+  if (!c.fact(1).symbolic())
+    return {c.add1(make_op<ops::DynamicTile>(unknown_sizes(c, 1)), {c.in(0), c.in(1)})};
   const auto repeats = c.symbolic(1);
   return {c.add1(make_op<ops::Tile>(SymShape(repeats.begin(), repeats.end())), {c.in(0)})};
 }

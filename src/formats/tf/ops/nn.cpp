@@ -6,10 +6,12 @@
 #include "ops/axis.hpp"
 #include "ops/conv.hpp"
 #include "ops/conv_transpose.hpp"
+#include "ops/dynamic_shape.hpp"
 #include "ops/move.hpp"
 #include "ops/norm.hpp"
 #include "ops/pool.hpp"
 #include "ops/resize.hpp"
+#include "ops/shape_of.hpp"
 
 namespace treadle::tf {
 namespace {
@@ -49,9 +51,12 @@ std::vector<ValueId> resize(NodeContext& c, ops::ResizeMode mode) {
   const Fact& x = c.fact(0);
   check(x.rank() == 4, ErrorKind::Shape, "input 0 has shape {}, expected [N, H, W, C]",
         str(x.shape));
-  const auto size = c.symbolic(1);
-  check(size.size() == 2, ErrorKind::Shape, "input 1 'size' has {} elements, expected 2",
-        size.size());
+  const auto known = c.fact(1).symbolic();
+  check(c.fact(1).rank() == 1 && (!known || known->size() == 2), ErrorKind::Shape,
+        "input 1 'size' has shape {}, expected 2 elements", str(c.fact(1).shape));
+  const SymShape size = known ? SymShape(*known)
+                              : SymShape{c.graph().fresh_symbol(c.name()),
+                                         c.graph().fresh_symbol(c.name())};
   const bool corners = c.bool_attr("align_corners", false),
              half = c.bool_attr("half_pixel_centers", false);
   check(!(corners && half), ErrorKind::Parse, "align_corners and half_pixel_centers are both set");
@@ -65,11 +70,24 @@ std::vector<ValueId> resize(NodeContext& c, ops::ResizeMode mode) {
                   : nearest ? ops::Coordinates::TfHalfPixelForNn
                             : ops::Coordinates::HalfPixel;
   r.nearest = corners ? ops::NearestRound::RoundPreferCeil : ops::NearestRound::Floor;
+  if (mode == ops::ResizeMode::Cubic) {
+    // Keys' kernel with a = -0.5 and weights that add up to 1 inside the image with half-pixel
+    // centres, a = -0.75 and repeated borders otherwise (resize_bicubic_op.cc).
+    r.cubic_a = half ? -0.5 : -0.75;
+    r.exclude_outside = half;
+  }
   r.sizes = {x.shape[0], size[0], size[1], x.shape[3]};
-  const ValueId in = mode == ops::ResizeMode::Linear
+  const ValueId in = mode != ops::ResizeMode::Nearest
                          ? ops::cast(c.graph(), c.fresh_name(), c.in(0), DType::F32)
                          : c.in(0);
-  return {c.add1(make_op<ops::Resize>(std::move(r)), {in})};
+  if (known) return {c.add1(make_op<ops::Resize>(std::move(r)), {in})};
+  // All four sizes as a tensor.
+  const ValueId all = c.add1(make_op<ops::ShapeOf>(), {in});
+  const ValueId batch = c.add1(make_op<ops::Slice>(0, Dim(0), Dim(1)), {all});
+  const ValueId channels = c.add1(make_op<ops::Slice>(0, Dim(3), Dim(1)), {all});
+  const ValueId spatial = ops::cast(c.graph(), c.fresh_name(), c.in(1), DType::I64);
+  const ValueId sizes = c.add1(make_op<ops::Concat>(0), {batch, spatial, channels});
+  return {c.add1(make_op<ops::DynamicResize>(std::move(r)), {in, sizes})};
 }
 
 }  // namespace
@@ -294,6 +312,9 @@ std::vector<ValueId> import_depth_to_space(NodeContext& c) {
 
 std::vector<ValueId> import_resize_bilinear(NodeContext& c) {
   return resize(c, ops::ResizeMode::Linear);
+}
+std::vector<ValueId> import_resize_bicubic(NodeContext& c) {
+  return resize(c, ops::ResizeMode::Cubic);
 }
 std::vector<ValueId> import_resize_nearest(NodeContext& c) {
   return resize(c, ops::ResizeMode::Nearest);

@@ -43,7 +43,17 @@ std::vector<ValueId> import_reduce(NodeContext& c) {
   X(import_tensor_array_split) X(import_list_reserve) X(import_list_empty) X(import_list_from_tensor)    \
   X(import_list_get) X(import_list_set) X(import_list_stack) X(import_list_gather)                       \
   X(import_list_scatter) X(import_list_scatter_into) X(import_list_length) X(import_list_push)           \
-  X(import_list_concat) X(import_decode_wav) X(import_audio_spectrogram) X(import_mfcc)
+  X(import_list_concat) X(import_decode_wav) X(import_audio_spectrogram) X(import_mfcc)                  \
+  X(import_broadcast_to) X(import_identity_n) X(import_shape_n) X(import_action)                         \
+  X(import_random_uniform) X(import_random_normal) X(import_random_uniform_int) X(import_gather_nd)      \
+  X(import_top_k) X(import_where) X(import_cumsum) X(import_cumprod) X(import_scatter_nd)                \
+  X(import_tensor_scatter) X(import_unravel_index) X(import_reverse_sequence) X(import_unique)           \
+  X(import_matrix_band_part) X(import_roll) X(import_non_max_suppression)                                \
+  X(import_non_max_suppression_v4) X(import_non_max_suppression_v5) X(import_crop_and_resize)            \
+  X(import_is_finite) X(import_erfc) X(import_xlogy) X(import_xdivy) X(import_div_no_nan)                \
+  X(import_mul_no_nan) X(import_l2_loss) X(import_lin_space) X(import_fake_quant_args)                   \
+  X(import_fake_quant_vars) X(import_unsorted_segment) X(import_segment) X(import_lstm_block_cell)       \
+  X(import_block_lstm) X(import_gru_block_cell) X(import_resize_bicubic) X(import_einsum)
 #define TREADLE_TF_DECLARE(function) std::vector<ValueId> function(NodeContext& c);
 TREADLE_TF_FUNCTIONS(TREADLE_TF_DECLARE)
 #undef TREADLE_TF_DECLARE

@@ -1,0 +1,83 @@
+// Elementwise operators that are several core ones, and their like.
+#include "base/error.hpp"
+#include "formats/tf/ops/operators.hpp"
+
+namespace treadle::tf {
+namespace {
+
+using ops::BinaryFn;
+
+ValueId binary(NodeContext& c, BinaryFn fn, ValueId a, ValueId b) {
+  return ops::binary(c.graph(), c.fresh_name(), fn, a, b);
+}
+
+ValueId scalar(NodeContext& c, double value, ValueId like) {
+  return ops::scalar_like(c.graph(), c.fresh_name(), value, like);
+}
+
+// `value` where `zero` is not 0, and 0 where it is.
+ValueId unless_zero(NodeContext& c, ValueId zero, ValueId value) {
+  const ValueId is_zero = binary(c, BinaryFn::Equal, zero, scalar(c, 0, zero));
+  return ops::select(c.graph(), c.fresh_name(), is_zero, scalar(c, 0, value), value);
+}
+
+}  // namespace
+
+std::vector<ValueId> import_is_finite(NodeContext& c) {
+  // x − x is 0 for finite x, NaN otherwise.
+  const ValueId zero = binary(c, BinaryFn::Sub, c.in(0), c.in(0));
+  return {binary(c, BinaryFn::Equal, zero, scalar(c, 0, zero))};
+}
+
+std::vector<ValueId> import_erfc(NodeContext& c) {
+  const ValueId erf = ops::unary(c.graph(), c.fresh_name(), ops::UnaryFn::Erf, c.in(0));
+  return {binary(c, BinaryFn::Sub, scalar(c, 1, erf), erf)};
+}
+
+// x·log(y), x/y: 0 where x is.
+std::vector<ValueId> import_xlogy(NodeContext& c) {
+  const ValueId log = ops::unary(c.graph(), c.fresh_name(), ops::UnaryFn::Log, c.in(1));
+  return {unless_zero(c, c.in(0), binary(c, BinaryFn::Mul, c.in(0), log))};
+}
+
+std::vector<ValueId> import_xdivy(NodeContext& c) {
+  return {unless_zero(c, c.in(0), binary(c, BinaryFn::Div, c.in(0), c.in(1)))};
+}
+
+// x/y, x·y: 0 where y is.
+std::vector<ValueId> import_div_no_nan(NodeContext& c) {
+  return {unless_zero(c, c.in(1), binary(c, BinaryFn::Div, c.in(0), c.in(1)))};
+}
+
+std::vector<ValueId> import_mul_no_nan(NodeContext& c) {
+  return {unless_zero(c, c.in(1), binary(c, BinaryFn::Mul, c.in(0), c.in(1)))};
+}
+
+// Half of the sum of squares.
+std::vector<ValueId> import_l2_loss(NodeContext& c) {
+  std::vector<std::int64_t> axes;
+  for (int i = 0; i < c.fact(0).rank(); ++i) axes.push_back(i);
+  const ValueId sum =
+      ops::reduce(c.graph(), c.fresh_name(), ops::ReduceFn::SumSquare, c.in(0), axes, false);
+  return {binary(c, BinaryFn::Mul, sum, scalar(c, 0.5, sum))};
+}
+
+std::vector<ValueId> import_lin_space(NodeContext& c) {
+  const auto count = c.constant_ints(2);
+  const Fact &a = c.fact(0), &b = c.fact(1);
+  check(a.value && b.value && a.value->elements() == 1 && b.value->elements() == 1 &&
+            count.size() == 1,
+        ErrorKind::Unsupported, "inputs must be constants of one element, got {} and {}", a.str(),
+        b.str());
+  check(count[0] > 0 && count[0] <= (1 << 24), ErrorKind::Shape, "input 2 'num' is {}", count[0]);
+  const double first = a.value->to_f64()[0], last = b.value->to_f64()[0];
+  const auto n = static_cast<double>(count[0]);
+  Tensor t(DType::F64, {count[0]});
+  auto out = t.mutable_span<double>();
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = out.size() == 1 ? first : first + (last - first) * static_cast<double>(i) / (n - 1);
+  const DType dtype = a.dtype;
+  return {ops::cast(c.graph(), c.fresh_name(), c.constant(std::move(t)), dtype)};
+}
+
+}  // namespace treadle::tf

@@ -1,0 +1,80 @@
+// Rows of a tensor joined by the segment that each belongs to.
+#include <limits>
+
+#include "base/error.hpp"
+#include "formats/tf/ops/operators.hpp"
+#include "ops/axis.hpp"
+#include "ops/scatter_nd.hpp"
+
+namespace treadle::tf {
+namespace {
+
+using ops::ScatterReduce;
+
+// [count, rows…] of `fill`, into which the rows are scattered.
+ValueId joined(NodeContext& c, const Dim& count, ValueId rows, ScatterReduce reduce, double fill) {
+  Graph& g = c.graph();
+  check(c.fact(1).rank() == 1, ErrorKind::Unsupported,
+        "input 1 'segment_ids' has shape {}, expected a vector", str(c.fact(1).shape));
+  SymShape shape = g.fact(rows).shape;
+  check(!shape.empty(), ErrorKind::Shape, "input 0 is a scalar");
+  shape[0] = count;
+  const ValueId base = c.add1(make_op<ops::Expand>(std::move(shape)),
+                              {ops::scalar_like(g, c.fresh_name(), fill, rows)});
+  const ValueId at = ops::unsqueeze(g, c.fresh_name(), c.in(1), {1});
+  return c.add1(make_op<ops::ScatterNd>(reduce), {base, at, rows});
+}
+
+}  // namespace
+
+// Segments without rows hold 0, 1, the lowest or the highest number.
+std::vector<ValueId> import_unsorted_segment(NodeContext& c) {
+  const auto count = c.symbolic(2);
+  check(count.size() == 1, ErrorKind::Shape, "input 2 'num_segments' has {} elements",
+        count.size());
+  const std::string_view op = c.node().op;
+  const DType t = c.fact(0).dtype;
+  if (op == "UnsortedSegmentSum") return {joined(c, count[0], c.in(0), ScatterReduce::Add, 0)};
+  if (op == "UnsortedSegmentProd") return {joined(c, count[0], c.in(0), ScatterReduce::Mul, 1)};
+  check(t == DType::F32, ErrorKind::Unsupported, "input 0 is {}, expected f32", name_of(t));
+  const double most = std::numeric_limits<float>::max();
+  const bool max = op == "UnsortedSegmentMax";
+  return {joined(c, count[0], c.in(0), max ? ScatterReduce::Max : ScatterReduce::Min,
+                 max ? -most : most)};
+}
+
+// Sorted ids, of which the last says how many segments there are; those without rows hold 0.
+std::vector<ValueId> import_segment(NodeContext& c) {
+  const auto ids = c.constant_ints(1);
+  std::int64_t before = 0;
+  std::vector<float> counts;
+  for (std::int64_t id : ids) {
+    check(id >= before && id < (1 << 24), ErrorKind::Shape,
+          "input 1 'segment_ids' is not sorted, or holds {}", id);
+    before = id;
+    counts.resize(static_cast<std::size_t>(id) + 1, 0);
+    counts.back() += 1;
+  }
+  const Dim count(static_cast<std::int64_t>(counts.size()));
+  const std::string_view op = c.node().op;
+  if (op == "SegmentSum") return {joined(c, count, c.in(0), ScatterReduce::Add, 0)};
+  Shape column{count.value()};
+  for (int i = 1; i < c.fact(0).rank(); ++i) column.push_back(1);
+  if (op == "SegmentMean") {
+    for (float& n : counts) n = std::max(n, 1.0f);
+    const ValueId sum = joined(c, count, c.in(0), ScatterReduce::Add, 0);
+    const ValueId n = ops::cast(c.graph(), c.fresh_name(),
+                                c.constant(Tensor::from<float>(column, counts)), c.fact(0).dtype);
+    return {ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Div, sum, n)};
+  }
+  for (float n : counts)
+    check(n > 0, ErrorKind::Unsupported, "{} of a segment without rows", op);
+  check(c.fact(0).dtype == DType::F32 || op == "SegmentProd", ErrorKind::Unsupported,
+        "input 0 is {}, expected f32", name_of(c.fact(0).dtype));
+  const double endless = std::numeric_limits<double>::infinity();
+  if (op == "SegmentProd") return {joined(c, count, c.in(0), ScatterReduce::Mul, 1)};
+  if (op == "SegmentMax") return {joined(c, count, c.in(0), ScatterReduce::Max, -endless)};
+  return {joined(c, count, c.in(0), ScatterReduce::Min, endless)};
+}
+
+}  // namespace treadle::tf

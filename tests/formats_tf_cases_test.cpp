@@ -1,0 +1,123 @@
+// Small TensorFlow graphs against what TensorFlow itself gave: tests/tf/make_cases.py.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "api/model.hpp"
+#include "formats/tf/load.hpp"
+#include "graph/evaluate.hpp"
+#include "ops/elements.hpp"
+#include "plan/session.hpp"
+#include "tensor/npz.hpp"
+
+namespace treadle::tf {
+namespace {
+
+struct Case {
+  std::string graph;
+  std::map<std::string, Tensor> inputs, outputs;
+};
+
+const std::map<std::string, Case>& cases() {
+  static const auto all = [] {
+    std::map<std::string, Case> out;
+    for (auto& [key, tensor] : read_npz_file(TREADLE_TF_CASES)) {
+      const auto bar = key.find('|');
+      Case& c = out[key.substr(0, bar)];
+      const std::string rest = key.substr(bar + 1);
+      if (rest == "graph") {
+        const auto bytes = tensor.span<std::uint8_t>();
+        c.graph.assign(bytes.begin(), bytes.end());
+      } else if (rest.starts_with("in|")) {
+        c.inputs.emplace(rest.substr(3), tensor);
+      } else {
+        c.outputs.emplace(rest.substr(4), tensor);
+      }
+    }
+    return out;
+  }();
+  return all;
+}
+
+double element(const Tensor& t, std::size_t i) {
+  double v = 0;
+  dispatch(t.dtype(), [&]<typename T>(T) { v = static_cast<double>(static_cast<ops::compute_t<T>>(t.span<T>()[i])); });
+  return v;
+}
+
+void expect_equal(const Tensor& got, const Tensor& want, double tolerance, const std::string& what) {
+  ASSERT_EQ(got.dtype(), want.dtype()) << what;
+  ASSERT_EQ(got.shape(), want.shape()) << what << " " << got.shape().str() << " instead of "
+                                       << want.shape().str();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(want.elements()); ++i) {
+    const double a = element(got, i), b = element(want, i);
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    ASSERT_LE(std::fabs(a - b), tolerance * (1 + std::fabs(b))) << what << " element " << i << ": "
+                                                                << a << " instead of " << b;
+  }
+}
+
+double tolerance_of(const std::string& name) {
+  // TensorFlow takes the weights of this kernel from a table of 1024 entries.
+  if (name.starts_with("ResizeBicubic_False_False") || name.starts_with("ResizeBicubic_True"))
+    return 5e-3;
+  if (name.starts_with("ResizeBicubic")) return 1e-3;
+  return 2e-5;
+}
+
+class TfCases : public ::testing::TestWithParam<std::string> {};
+
+std::vector<Value> inputs_of(const Case& c, std::span<const Port> ports) {
+  std::vector<Value> out;
+  for (const Port& p : ports) out.emplace_back(c.inputs.at(p.name));
+  return out;
+}
+
+TEST_P(TfCases, ReferenceEvaluation) {
+  const Case& c = cases().at(GetParam());
+  LoadOptions options;
+  for (const auto& [name, want] : c.outputs) options.outputs.push_back(name);
+  const Graph g = load(MappedFile::from_memory(c.graph), GetParam(), options);
+  check_consistent(g);
+  const auto got = evaluate(g, inputs_of(c, graph_inputs(g)));
+  for (std::size_t i = 0; i < options.outputs.size(); ++i)
+    expect_equal(got[i].tensor(), c.outputs.at(options.outputs[i]), tolerance_of(GetParam()),
+                 options.outputs[i]);
+}
+
+// Simplified and lowered to the CPU's kernels.
+TEST_P(TfCases, Session) {
+  const Case& c = cases().at(GetParam());
+  const auto bytes = std::as_bytes(std::span(c.graph.data(), c.graph.size()));
+  ModelOptions options;
+  for (const auto& [name, want] : c.outputs) options.extra_outputs.push_back(name);
+  const auto model = Model::load(bytes, options);
+  Session session(model->program());
+  for (int run = 0; run < 2; ++run) {
+    const auto error = session.run(inputs_of(c, model->inputs()));
+    ASSERT_FALSE(error.has_value()) << error->what();
+    for (std::size_t i = 0; i < model->outputs().size(); ++i) {
+      const auto want = c.outputs.find(model->outputs()[i].name);
+      if (want != c.outputs.end())
+        expect_equal(session.output(i).tensor(), want->second, tolerance_of(GetParam()),
+                     want->first);
+    }
+  }
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> out;
+  for (const auto& [name, c] : cases()) out.push_back(name);
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TfCases, ::testing::ValuesIn(names()), [](const auto& test) {
+  std::string name = test.param;
+  for (char& ch : name)
+    if (!std::isalnum(static_cast<unsigned char>(ch))) ch = '_';
+  return name;
+});
+
+}  // namespace
+}  // namespace treadle::tf

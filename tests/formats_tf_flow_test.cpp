@@ -1,0 +1,201 @@
+// TensorFlow 1 control flow that is broken: an error for each, never a hang. What runs is compared with
+// TensorFlow in formats_tf_cases_test.cpp.
+#include <gtest/gtest.h>
+
+#include "formats/tf/load.hpp"
+#include "graph/evaluate.hpp"
+#include "onnx_model_builder.hpp"
+
+namespace treadle::tf {
+namespace {
+
+using treadle::testing::pbf_writer;
+
+using Inputs = std::vector<std::string>;
+
+std::string node(const std::string& name, const std::string& op, const Inputs& inputs,
+                 const std::string& frame = "") {
+  std::string out;
+  pbf_writer w(out);
+  w.add_string(1, name);
+  w.add_string(2, op);
+  for (const auto& i : inputs) w.add_string(3, i);
+  const auto attr = [&](const std::string& key, const std::string& value) {
+    std::string entry;
+    pbf_writer e(entry);
+    e.add_string(1, key);
+    e.add_message(2, value);
+    w.add_message(5, entry);
+  };
+  if (!frame.empty()) {
+    std::string text;
+    pbf_writer(text).add_string(2, frame);
+    attr("frame_name", text);
+  }
+  if (op == "Placeholder" || op == "Const") {
+    std::string type, shape, tensor;
+    pbf_writer(type).add_int64(6, name[0] == 'p' ? 10 : 1);  // p…: bool, else f32
+    attr("dtype", type);
+    pbf_writer(shape).add_message(7, "");
+    attr("shape", shape);
+    std::string value;
+    pbf_writer t(value);
+    t.add_int32(1, name[0] == 'p' ? 10 : 1);
+    t.add_message(2, "");
+    pbf_writer(tensor).add_message(8, value);
+    if (op == "Const") attr("value", tensor);
+  }
+  return out;
+}
+
+// x turned while it is below the limit: x ← x + x.
+std::map<std::string, std::string> loop() {
+  std::map<std::string, std::string> n;
+  const auto add = [&](const std::string& name, const std::string& op, const Inputs& in,
+                       const std::string& frame = "") { n[name] = node(name, op, in, frame); };
+  add("x", "Placeholder", {});
+  add("limit", "Placeholder", {});
+  add("enter", "Enter", {"x"}, "f");
+  add("limit_in", "Enter", {"limit"}, "f");
+  add("merge", "Merge", {"enter", "next"});
+  add("less", "Less", {"merge", "limit_in"});
+  add("cond", "LoopCond", {"less"});
+  add("switch", "Switch", {"merge", "cond"});
+  add("body", "Identity", {"switch:1"});
+  add("twice", "Add", {"body", "body"});
+  add("next", "NextIteration", {"twice"});
+  add("exit", "Exit", {"switch"});
+  return n;
+}
+
+Graph load_nodes(const std::map<std::string, std::string>& nodes, const std::string& output) {
+  std::string out;
+  pbf_writer w(out);
+  for (const auto& [name, n] : nodes) w.add_message(1, n);
+  LoadOptions options;
+  options.outputs = {output};
+  return load(MappedFile::from_memory(out), "m.pb", options);
+}
+
+std::string message(const std::map<std::string, std::string>& nodes,
+                    const std::string& output = "exit") {
+  try {
+    load_nodes(nodes, output);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+void expect_error(const std::string& changed, const std::string& by, const std::string& text) {
+  auto nodes = loop();
+  if (by.empty())
+    nodes.erase(changed);
+  else
+    nodes[changed] = by;
+  const std::string got = message(nodes);
+  EXPECT_NE(got.find(text), std::string::npos) << changed << ": '" << got << "'";
+}
+
+TEST(TfFlow, TheLoopRuns) {
+  const Graph g = load_nodes(loop(), "exit");
+  ASSERT_EQ(g.inputs().size(), 2u);
+  // In the order of the file: limit, x.
+  const auto out = evaluate(g, {Tensor::scalar<float>(20), Tensor::scalar<float>(3)});
+  EXPECT_EQ(out[0].tensor().span<float>()[0], 24);
+}
+
+TEST(TfFlow, BrokenFrames) {
+  expect_error("enter", node("enter", "Enter", {"x"}), "no attribute 'frame_name'");
+  expect_error("enter", node("enter", "Identity", {"x"}), "NextIteration and no Enter");
+  expect_error("next", "", "'next', which is not in the graph");
+  expect_error("cond", node("cond", "Identity", {"less"}), "");
+  expect_error("next", node("next", "Identity", {"twice"}), "cycle");
+  expect_error("exit", node("exit", "Exit", {"x"}), "leaves a loop, but is in none");
+  expect_error("exit", node("exit", "Exit", {"twice"}), "does not leave the loop through a Switch");
+  expect_error("exit", node("exit", "Exit", {"switch:1"}), "does not leave the loop through a Switch");
+  expect_error("exit", node("exit", "Identity", {"twice"}), "is read in the loop ''");
+  expect_error("exit", node("exit", "Identity", {"next"}), "reads a NextIteration");
+  expect_error("limit_in", node("limit_in", "Enter", {"limit"}, "g"), "inputs from the loops");
+  expect_error("less", node("less", "Less", {"merge", "limit"}), "inputs from the loops");
+  expect_error("merge", node("merge", "Merge", {"next", "next"}), "NextIteration and no Enter");
+  expect_error("merge", node("merge", "Merge", {"next"}), "has 1 inputs, expected 2");
+  expect_error("twice", node("twice", "Add", {"twice", "body"}), "cycle");
+}
+
+TEST(TfFlow, ALoopNeedsOneCondition) {
+  auto nodes = loop();
+  nodes["cond2"] = node("cond2", "LoopCond", {"less"});
+  nodes["enter2"] = node("enter2", "Enter", {"x"}, "f");
+  nodes["merge2"] = node("merge2", "Merge", {"enter2", "next2"});
+  nodes["switch2"] = node("switch2", "Switch", {"merge2", "cond2"});
+  nodes["next2"] = node("next2", "NextIteration", {"switch2:1"});
+  nodes["twice"] = node("twice", "Add", {"body", "switch2:1"});
+  EXPECT_NE(message(nodes).find("2 LoopCond"), std::string::npos) << message(nodes);
+}
+
+TEST(TfFlow, EndlessLoopsMeetTheLimit) {
+  auto nodes = loop();
+  nodes["twice"] = node("twice", "Identity", {"body"});
+  Graph g = load_nodes(nodes, "exit");
+  EXPECT_EQ(g.outputs().size(), 1u);
+}
+
+TEST(TfFlow, BrokenConditions) {
+  const auto with = [](const std::string& merged, const std::string& other) {
+    std::map<std::string, std::string> n;
+    n["x"] = node("x", "Placeholder", {});
+    n["p"] = node("p", "Placeholder", {});
+    n["pq"] = node("pq", "Placeholder", {});
+    n["s"] = node("s", "Switch", {"x", "p"});
+    n["s2"] = node("s2", "Switch", {"x", "pq"});
+    n["alone"] = node("alone", "Switch", {"x"});
+    n["a"] = node("a", "Neg", {"s"});
+    n["m"] = node("m", "Merge", {merged, other});
+    n["mixed"] = node("mixed", "Add", {"s", "s:1"});
+    return n;
+  };
+  EXPECT_EQ(message(with("a", "s:1"), "m"), "");
+  EXPECT_EQ(message(with("s:1", "a"), "m"), "");
+  for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{
+           {"a", "s"}, {"a", "x"}, {"a", "s2:1"}, {"x", "x"}})
+    EXPECT_NE(message(with(a, b), "m").find("does not join the two branches"), std::string::npos)
+        << a << " " << b;
+  EXPECT_NE(message(with("a", "s:1"), "mixed").find("different branches"), std::string::npos);
+  EXPECT_NE(message(with("a", "s:1"), "a").find("one branch of a condition only"),
+            std::string::npos);
+  EXPECT_NE(message(with("a", "s:1"), "alone").find("has no predicate"), std::string::npos);
+  EXPECT_NE(message(with("a", "s:5"), "m"), "");
+}
+
+TEST(TfFlow, DeepNesting) {
+  std::map<std::string, std::string> n;
+  n["x"] = node("x", "Placeholder", {});
+  n["p"] = node("p", "Placeholder", {});
+  std::string at = "x", in = "p";
+  for (int i = 0; i < 200; ++i) {
+    const std::string k = std::to_string(i);
+    n["e" + k] = node("e" + k, "Enter", {at}, "f" + k);
+    at = "e" + k;
+  }
+  EXPECT_NE(message(n, at).find("nested deeper"), std::string::npos);
+}
+
+// One after another: none of it may use the stack.
+TEST(TfFlow, ManyConditionsInARow) {
+  std::map<std::string, std::string> n;
+  n["x"] = node("x", "Placeholder", {});
+  n["p"] = node("p", "Placeholder", {});
+  std::string at = "x";
+  for (int i = 0; i < 3000; ++i) {
+    const std::string k = std::to_string(i);
+    n["s" + k] = node("s" + k, "Switch", {at, "p"});
+    n["a" + k] = node("a" + k, "Neg", {"s" + k + ":1"});
+    n["m" + k] = node("m" + k, "Merge", {"s" + k, "a" + k});
+    at = "m" + k;
+  }
+  EXPECT_EQ(message(n, at), "");
+}
+
+}  // namespace
+}  // namespace treadle::tf
