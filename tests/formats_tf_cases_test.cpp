@@ -22,7 +22,7 @@ struct Case {
 const std::map<std::string, Case>& cases() {
   static const auto all = [] {
     std::map<std::string, Case> out;
-    for (auto& [key, tensor] : read_npz_file(TREADLE_TF_CASES)) {
+    for (auto& [key, tensor] : read_npz_file(std::string(TREADLE_TF_CASES) + "/cases.npz")) {
       const auto bar = key.find('|');
       Case& c = out[key.substr(0, bar)];
       const std::string rest = key.substr(bar + 1);
@@ -42,19 +42,22 @@ const std::map<std::string, Case>& cases() {
 
 double element(const Tensor& t, std::size_t i) {
   double v = 0;
-  dispatch(t.dtype(), [&]<typename T>(T) { v = static_cast<double>(static_cast<ops::compute_t<T>>(t.span<T>()[i])); });
+  dispatch(t.dtype(), [&]<typename T>(T) {
+    v = static_cast<double>(static_cast<ops::compute_t<T>>(t.span<T>()[i]));
+  });
   return v;
 }
 
-void expect_equal(const Tensor& got, const Tensor& want, double tolerance, const std::string& what) {
+void expect_equal(const Tensor& got, const Tensor& want, double tolerance,
+                  const std::string& what) {
   ASSERT_EQ(got.dtype(), want.dtype()) << what;
-  ASSERT_EQ(got.shape(), want.shape()) << what << " " << got.shape().str() << " instead of "
-                                       << want.shape().str();
+  ASSERT_EQ(got.shape(), want.shape())
+      << what << " " << got.shape().str() << " instead of " << want.shape().str();
   for (std::size_t i = 0; i < static_cast<std::size_t>(want.elements()); ++i) {
     const double a = element(got, i), b = element(want, i);
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    ASSERT_LE(std::fabs(a - b), tolerance * (1 + std::fabs(b))) << what << " element " << i << ": "
-                                                                << a << " instead of " << b;
+    ASSERT_LE(std::fabs(a - b), tolerance * (1 + std::fabs(b)))
+        << what << " element " << i << ": " << a << " instead of " << b;
   }
 }
 
@@ -110,6 +113,34 @@ std::vector<std::string> names() {
   std::vector<std::string> out;
   for (const auto& [name, c] : cases()) out.push_back(name);
   return out;
+}
+
+// A folder stands for the SavedModel in it; outputs are those of its signature, "a" before "b".
+TEST(TfSavedModel, FrozenOnesLoad) {
+  const std::string folder = std::string(TREADLE_TF_CASES) + "/frozen";
+  std::map<std::string, Tensor> io;
+  for (auto& [name, tensor] : read_npz_file(folder + "/io.npz")) io.emplace(name, tensor);
+  const auto model = Model::load(folder, {});
+  ASSERT_EQ(model->inputs().size(), 1u);
+  ASSERT_EQ(model->outputs().size(), 2u);
+  Session session(model->program());
+  const std::vector<Value> inputs{io.at("x")};
+  ASSERT_FALSE(session.run(inputs).has_value());
+  expect_equal(session.output(0).tensor(), io.at("a"), 1e-6, "a");
+  expect_equal(session.output(1).tensor(), io.at("b"), 1e-6, "b");
+}
+
+TEST(TfSavedModel, VariablesMustBeFrozen) {
+  const std::string folder = std::string(TREADLE_TF_CASES) + "/variables";
+  try {
+    Model::load(folder, {});
+    FAIL() << "the model was loaded";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
+    EXPECT_NE(std::string(e.what()).find("variables are not frozen"), std::string::npos)
+        << e.what();
+  }
+  EXPECT_EQ(treadle::check_model(folder, ModelOptions{}).size(), 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TfCases, ::testing::ValuesIn(names()), [](const auto& test) {

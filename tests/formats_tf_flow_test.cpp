@@ -1,10 +1,12 @@
-// TensorFlow 1 control flow that is broken: an error for each, never a hang. What runs is compared with
-// TensorFlow in formats_tf_cases_test.cpp.
+// TensorFlow 1 control flow that is broken: an error for each, never a hang. What runs is compared
+// with TensorFlow in formats_tf_cases_test.cpp.
 #include <gtest/gtest.h>
 
+#include "api/model.hpp"
 #include "formats/tf/load.hpp"
 #include "graph/evaluate.hpp"
 #include "onnx_model_builder.hpp"
+#include "plan/session.hpp"
 
 namespace treadle::tf {
 namespace {
@@ -36,12 +38,12 @@ std::string node(const std::string& name, const std::string& op, const Inputs& i
     std::string type, shape, tensor;
     pbf_writer(type).add_int64(6, name[0] == 'p' ? 10 : 1);  // p…: bool, else f32
     attr("dtype", type);
-    pbf_writer(shape).add_message(7, "");
+    pbf_writer(shape).add_message(7, std::string());
     attr("shape", shape);
     std::string value;
     pbf_writer t(value);
     t.add_int32(1, name[0] == 'p' ? 10 : 1);
-    t.add_message(2, "");
+    t.add_message(2, std::string());
     pbf_writer(tensor).add_message(8, value);
     if (op == "Const") attr("value", tensor);
   }
@@ -113,7 +115,8 @@ TEST(TfFlow, BrokenFrames) {
   expect_error("next", node("next", "Identity", {"twice"}), "cycle");
   expect_error("exit", node("exit", "Exit", {"x"}), "leaves a loop, but is in none");
   expect_error("exit", node("exit", "Exit", {"twice"}), "does not leave the loop through a Switch");
-  expect_error("exit", node("exit", "Exit", {"switch:1"}), "does not leave the loop through a Switch");
+  expect_error("exit", node("exit", "Exit", {"switch:1"}),
+               "does not leave the loop through a Switch");
   expect_error("exit", node("exit", "Identity", {"twice"}), "is read in the loop ''");
   expect_error("exit", node("exit", "Identity", {"next"}), "reads a NextIteration");
   expect_error("limit_in", node("limit_in", "Enter", {"limit"}, "g"), "inputs from the loops");
@@ -136,9 +139,18 @@ TEST(TfFlow, ALoopNeedsOneCondition) {
 
 TEST(TfFlow, EndlessLoopsMeetTheLimit) {
   auto nodes = loop();
-  nodes["twice"] = node("twice", "Identity", {"body"});
-  Graph g = load_nodes(nodes, "exit");
-  EXPECT_EQ(g.outputs().size(), 1u);
+  nodes["twice"] = node("twice", "Neg", {"body"});
+  std::string bytes;
+  pbf_writer w(bytes);
+  for (const auto& [name, n] : nodes) w.add_message(1, n);
+  ModelOptions options;
+  options.limits.max_iterations = 1000;
+  const auto model = Model::load(std::as_bytes(std::span(bytes.data(), bytes.size())), options);
+  Session session(model->program());
+  const std::vector<Value> inputs{Tensor::scalar<float>(20), Tensor::scalar<float>(3)};
+  const auto error = session.run(inputs);
+  ASSERT_TRUE(error.has_value());
+  EXPECT_NE(std::string(error->what()).find("1000"), std::string::npos) << error->what();
 }
 
 TEST(TfFlow, BrokenConditions) {

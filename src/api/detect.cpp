@@ -56,8 +56,8 @@ bool begins_node_def(std::span<const std::byte> b) {
   return first && first->wire == kBytes && first->number >= 1 && first->number <= 5;
 }
 
-// The second field of a SavedModel is a message that begins with a message (fields 1 and 2), that of
-// an ONNX model the name of its producer.
+// The second field of a SavedModel is a message that begins with a message (fields 1 and 2), that
+// of an ONNX model the name of its producer.
 bool begins_meta_graph(std::span<const std::byte> b) {
   const auto second = next(b);
   return second && second->number == 2 && second->wire == kBytes && !second->bytes.empty() &&

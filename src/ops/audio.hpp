@@ -30,8 +30,8 @@ class AudioSpectrogram final : public Operator {
   TREADLE_OPERATOR(AudioSpectrogram);
 };
 
-// Mel-frequency cepstral coefficients. Inputs: squared magnitudes f32 [channels, windows, bins], the
-// sample rate (i32 scalar). Output f32 [channels, windows, coefficients]: the discrete cosine
+// Mel-frequency cepstral coefficients. Inputs: squared magnitudes f32 [channels, windows, bins],
+// the sample rate (i32 scalar). Output f32 [channels, windows, coefficients]: the discrete cosine
 // transform of the logarithms of `bands` triangular bands on the mel scale from `low` to `high` Hz.
 class Mfcc final : public Operator {
  public:

@@ -21,8 +21,8 @@ std::vector<Tap> taps(float from, float to, std::int64_t size, std::int64_t coun
   const float scale = count > 1 ? (to - from) * last / static_cast<float>(count - 1) : 0;
   std::vector<Tap> out(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
-    const float at = count > 1 ? from * last + static_cast<float>(i) * scale
-                               : 0.5f * (from + to) * last;
+    const float at =
+        count > 1 ? from * last + static_cast<float>(i) * scale : 0.5f * (from + to) * last;
     // A NaN is outside.
     if (!(at >= 0 && at <= last)) continue;
     Tap& t = out[static_cast<std::size_t>(i)];

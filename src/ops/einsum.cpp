@@ -86,8 +86,7 @@ std::string implicit_output(const std::vector<std::string>& terms, const std::st
 }
 
 // The diagonal for a letter that stands twice in a term: both axes become one, at the end.
-ValueId diagonal(Target c, ValueId x, std::string& term, std::size_t first,
-                 std::size_t second) {
+ValueId diagonal(Target c, ValueId x, std::string& term, std::size_t first, std::size_t second) {
   const SymShape shape = c.graph.fact(x).shape;
   const Dim n = shape[first];
   check(n.is_const() && n == shape[second], ErrorKind::Unsupported,

@@ -352,7 +352,7 @@ def maths():
                                        tf.nn.relu6(a * 4), tf.nn.leaky_relu(a, 0.3), tf.round(a * 4), tf.math.rint(a * 4),
                                        tf.math.log1p(tf.abs(a)), tf.math.expm1(a), tf.math.rsqrt(tf.abs(a)), tf.sign(a)])
     case("l2_loss", {"a": a}, lambda a: tf.nn.l2_loss(a))
-    case("lin_space", {"a": a}, lambda a: a[0, 0] + tf.linspace(1.0, 4.0, 5))
+    case("lin_space", {"a": a}, lambda a: a[0, 0] + raw.LinSpace(start=1.0, stop=4.0, num=5))
     case("norms", {"a": a}, lambda a: [raw.EuclideanNorm(input=a, axis=1), tf.reduce_all(a > -9.0, 0), tf.reduce_any(a > 1.0, 1)])
     for equation, shapes in (("ij,jk->ik", [(2, 3), (3, 4)]), ("bij,bkj->bik", [(2, 3, 4), (2, 5, 4)]),
                              ("abc,cde->abde", [(2, 3, 4), (4, 2, 3)]), ("...ij,...jk->...ik", [(2, 3, 4), (4, 5)]),

@@ -27,11 +27,11 @@ ValueId new_array(Graph& g, const std::string& name, ValueId length, DType dtype
       g, name + "/length", ops::cast(g, name + "/length", length, DType::I64), {Dim(1)})};
   if (!element.empty()) {
     const auto rank = static_cast<std::int64_t>(element.size());
-    sizes.push_back(g.add1(
-        name + "/element",
-        make_op<ops::SymbolicConstant>(std::vector<Dim>(element.begin(), element.end()), DType::I64,
-                                       SymShape{Dim(rank)}),
-        {}));
+    sizes.push_back(
+        g.add1(name + "/element",
+               make_op<ops::SymbolicConstant>(std::vector<Dim>(element.begin(), element.end()),
+                                              DType::I64, SymShape{Dim(rank)}),
+               {}));
     sizes = {g.add1(name + "/shape", make_op<ops::Concat>(0), std::move(sizes))};
   }
   return g.add1(name + "/array", make_op<ops::DynamicExpand>(std::move(shape)), {zero, sizes[0]});

@@ -50,7 +50,7 @@ Flow::Flow(const Nodes& nodes, const std::vector<bool>& stop, int max_nesting) :
     const std::uint32_t i = ready.back();
     ready.pop_back();
     placed[i] = true;
-    if (!stop[i]) place(nodes, i, max_nesting);
+    if (!stop[i] && !inherits_problem(i)) place(nodes, i, max_nesting);
     for (std::uint32_t r : readers[i])
       if (--waits[r] == 0) ready.push_back(r);
   }
@@ -59,8 +59,20 @@ Flow::Flow(const Nodes& nodes, const std::vector<bool>& stop, int max_nesting) :
 }
 
 void Flow::check_node(std::uint32_t i) const {
+  if (const auto it = needs_broken_.find(i); it != needs_broken_.end()) i = it->second;
   if (const auto it = problem_.find(i); it != problem_.end())
     fail(ErrorKind::Parse, "node '{}' ({}) {}", nodes_[i].name, nodes_[i].op, it->second);
+}
+
+// Whether an input's place is not clear; then neither is this one's.
+bool Flow::inherits_problem(std::uint32_t i) {
+  for (const Edge& e : nodes_.inputs(i)) {
+    const auto before = needs_broken_.find(e.node);
+    if (before == needs_broken_.end() && !problem_.contains(e.node)) continue;
+    const std::uint32_t broken = before == needs_broken_.end() ? e.node : before->second;
+    return needs_broken_.emplace(i, broken).second;
+  }
+  return false;
 }
 
 // Frame and guard from those of the inputs.
@@ -77,8 +89,8 @@ void Flow::place(const Nodes& nodes, std::uint32_t i, int max_nesting) {
       problem_[i] = "has inputs from different branches of a condition";
     if (anywhere) return;
     if (!first && frame_[i] != frame_[from])
-      problem_[i] = fmt::format("has inputs from the loops '{}' and '{}'",
-                                frames_[frame_[i]].name, frames_[frame_[from]].name);
+      problem_[i] = fmt::format("has inputs from the loops '{}' and '{}'", frames_[frame_[i]].name,
+                                frames_[frame_[from]].name);
     frame_[i] = frame_[from];
     first = false;
   };
@@ -172,8 +184,8 @@ void Flow::place_merge(std::uint32_t i) {
 
 std::uint32_t Flow::branch(std::uint32_t parent, Edge predicate, std::uint32_t taken,
                            int max_nesting) {
-  const auto [it, fresh] = branches_.emplace(
-      std::tuple(parent, predicate.node, predicate.slot, taken), guards_.size());
+  const auto [it, fresh] =
+      branches_.emplace(std::tuple(parent, predicate.node, predicate.slot, taken), guards_.size());
   if (fresh) {
     const int depth = guards_[parent].depth + 1;
     check(depth <= max_nesting, ErrorKind::Memory, "conditions are nested deeper than {}",

@@ -28,7 +28,7 @@ struct LoopFrame {
 struct Guard {
   std::uint32_t parent = 0;
   int depth = 0;
-  Edge predicate;  // its origin
+  Edge predicate;            // its origin
   std::uint32_t branch = 0;  // 1: taken when the predicate holds
 };
 
@@ -57,6 +57,7 @@ class Flow {
   using Group = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
                            std::uint32_t>;  // frame, guard, predicate, stage
 
+  bool inherits_problem(std::uint32_t i);
   void place(const Nodes& nodes, std::uint32_t i, int max_nesting);
   void place_enter(std::uint32_t i, int max_nesting);
   void place_merge(std::uint32_t i);
@@ -64,7 +65,8 @@ class Flow {
 
   const Nodes& nodes_;
   std::vector<std::uint32_t> frame_, guard_, stage_;
-  std::map<std::uint32_t, std::string> problem_;  // by node
+  std::map<std::uint32_t, std::string> problem_;         // by node
+  std::map<std::uint32_t, std::uint32_t> needs_broken_;  // node → one with a problem before it
   std::vector<LoopFrame> frames_{1};
   std::vector<Guard> guards_{1};
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> frame_names_;

@@ -28,8 +28,8 @@ Import::Import(std::shared_ptr<const MappedFile> file, std::string_view bytes,
 // Throws one error that lists every unknown operator.
 Graph Import::run() {
   std::string text;
-  for (const auto& [op, nodes] : unknown_operators(main_->nodes, needed_, functions_,
-                                                   [&](auto& n) { return is_input(n); })) {
+  for (const auto& [op, nodes] :
+       unknown_operators(main_->nodes, needed_, functions_, [&](auto& n) { return is_input(n); })) {
     text += fmt::format("{}{} ({}×, first at '{}'){}", text.empty() ? "" : ", ", op, nodes.size(),
                         nodes.front(), why_unknown(op));
   }
@@ -40,12 +40,12 @@ Graph Import::run() {
 // Unsupported operators first, else the first import error.
 std::vector<Problem> Import::problems() {
   std::vector<Problem> out;
-  for (const auto& [op, nodes] : unknown_operators(main_->nodes, needed_, functions_,
-                                                   [&](auto& n) { return is_input(n); })) {
-    out.push_back({ErrorKind::Unsupported,
-                   fmt::format("operator {} is not supported: {} node{}, the first is '{}'{}", op,
-                               nodes.size(), nodes.size() == 1 ? "" : "s", nodes.front(),
-                               why_unknown(op))});
+  for (const auto& [op, nodes] :
+       unknown_operators(main_->nodes, needed_, functions_, [&](auto& n) { return is_input(n); })) {
+    out.push_back(
+        {ErrorKind::Unsupported,
+         fmt::format("operator {} is not supported: {} node{}, the first is '{}'{}", op,
+                     nodes.size(), nodes.size() == 1 ? "" : "s", nodes.front(), why_unknown(op))});
   }
   if (!out.empty()) return out;
   try {
@@ -103,7 +103,8 @@ void Import::mark_needed(const std::vector<std::string>& outputs) {
     if (needed_[i]) continue;
     needed_[i] = true;
     if (is_input(nodes[i])) continue;
-    for (std::size_t k = 0; k < nodes.inputs(i).size(); ++k) stack.push_back(nodes.input(i, k).node);
+    for (std::size_t k = 0; k < nodes.inputs(i).size(); ++k)
+      stack.push_back(nodes.input(i, k).node);
   }
 }
 
@@ -171,18 +172,19 @@ std::vector<ValueId> Import::call(std::string_view name, Builder& builder,
     ~Open() { --count; }
     int& count;
   } open(calls_);
-  return in_context(
-      [&] { return fmt::format("function '{}'", name); },
-      [&] {
-        const Unit& unit = function(name);
-        check(unit.nodes.arguments() == arguments.size(), ErrorKind::Parse,
-              "it takes {} arguments, got {}", unit.nodes.arguments(), arguments.size());
-        Scope scope(*this, unit, builder);
-        for (std::uint32_t i = 0; i < arguments.size(); ++i) scope.bind(i, {arguments[i]});
-        std::vector<ValueId> out;
-        for (const Edge& e : unit.nodes.results()) out.push_back(scope.get(e));
-        return out;
-      });
+  return in_context([&] { return fmt::format("function '{}'", name); },
+                    [&] {
+                      const Unit& unit = function(name);
+                      check(unit.nodes.arguments() == arguments.size(), ErrorKind::Parse,
+                            "it takes {} arguments, got {}", unit.nodes.arguments(),
+                            arguments.size());
+                      Scope scope(*this, unit, builder);
+                      for (std::uint32_t i = 0; i < arguments.size(); ++i)
+                        scope.bind(i, {arguments[i]});
+                      std::vector<ValueId> out;
+                      for (const Edge& e : unit.nodes.results()) out.push_back(scope.get(e));
+                      return out;
+                    });
 }
 
 formats::Body Import::body(Builder& outer, std::span<const Fact> formal, const Step& step) {

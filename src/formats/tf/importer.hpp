@@ -19,7 +19,8 @@ namespace treadle::tf {
 // A graph under construction, and what it captures from the graph around it.
 struct Builder {
   Builder(Graph& g, Builder* around) : graph(g), outer(around) {}
-  // A value of the outer graph here: constants are repeated, everything else becomes one more input.
+  // A value of the outer graph here: constants are repeated, everything else becomes one more
+  // input.
   ValueId capture(ValueId from);
 
   Graph& graph;

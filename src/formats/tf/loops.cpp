@@ -89,8 +89,8 @@ class LoopImport {
     ops::collect_symbols(Fact::tensor(written.dtype, element), names);
     for (const std::string& name : names)
       check(visible.contains(name), ErrorKind::Unsupported,
-            "loop variable {} is an array whose elements have sizes that only the loop knows: {}", k,
-            str(element));
+            "loop variable {} is an array whose elements have sizes that only the loop knows: {}",
+            k, str(element));
     init_[k] = new_array(outer_.graph, parts_.name, init_[k], written.dtype, element);
     types_.facts[k] = ops::type_only(outer_.graph.fact(init_[k]));
   }
@@ -140,8 +140,8 @@ class LoopImport {
     for (std::size_t i : state) inputs.push_back(init[i]);
     inputs.insert(inputs.end(), body.captured.begin(), body.captured.end());
 
-    std::vector<ValueId> outputs{
-        count ? g.add_constant("go_on", Tensor::scalar<bool>(true)) : g.outputs()[0]};
+    std::vector<ValueId> outputs{count ? g.add_constant("go_on", Tensor::scalar<bool>(true))
+                                       : g.outputs()[0]};
     outputs.insert(outputs.end(), next.begin(), next.end());
     outputs.insert(outputs.end(), elements.begin(), elements.end());
     for (auto i = collected.rbegin(); i != collected.rend(); ++i)

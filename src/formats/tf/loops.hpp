@@ -10,9 +10,9 @@ namespace treadle::tf {
 
 struct LoopParts {
   std::string name;
-  std::vector<ValueId> init;   // of the variables, in the outer graph
-  Functions::Step condition;   // one bool: whether the variables make one more turn
-  Functions::Step step;        // the variables after a turn
+  std::vector<ValueId> init;  // of the variables, in the outer graph
+  Functions::Step condition;  // one bool: whether the variables make one more turn
+  Functions::Step step;       // the variables after a turn
 };
 
 // Adds the loop and returns the variables after it. Variables that no turn changes are captured;

@@ -59,7 +59,8 @@ bool is_placeholder(const NodeDef& n) {
 }
 
 bool is_action(const NodeDef& n) {
-  return n.op == "NoOp" || n.op == "Assert" || n.op == "TensorArrayCloseV3" || n.op == "ControlTrigger";
+  return n.op == "NoOp" || n.op == "Assert" || n.op == "TensorArrayCloseV3" ||
+         n.op == "ControlTrigger";
 }
 
 Nodes::Nodes(std::vector<NodeDef> nodes) : nodes_(std::move(nodes)) {
@@ -130,8 +131,8 @@ Edge Nodes::resolve_in_function(std::string_view reference, const OutputNames& o
   const auto slot = second == std::string_view::npos ? std::optional<std::uint32_t>(0)
                                                      : number(reference.substr(second + 1));
   if (it == index_.end() || !slot) return {};
-  const std::string_view output = reference.substr(
-      first + 1, second == std::string_view::npos ? second : second - first - 1);
+  const std::string_view output =
+      reference.substr(first + 1, second == std::string_view::npos ? second : second - first - 1);
   const NodeDef& n = nodes_[it->second];
   const auto known = std::find_if(std::begin(kOutputNames), std::end(kOutputNames),
                                   [&](const OutputNamesOf& o) { return o.op == n.op; });

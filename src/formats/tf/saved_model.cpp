@@ -150,8 +150,8 @@ Served served_graph(std::string_view bytes) {
             [](const SignatureTensor& a, const SignatureTensor& b) { return a.name < b.name; });
   Served out{meta.graph, {}};
   for (const SignatureTensor& t : outputs) {
-    check(!t.tensor.empty(), ErrorKind::Unsupported, "output '{}' of the signature is no dense tensor",
-          t.name);
+    check(!t.tensor.empty(), ErrorKind::Unsupported,
+          "output '{}' of the signature is no dense tensor", t.name);
     // The first output of a node goes by the node's name.
     out.outputs.emplace_back(t.tensor.ends_with(":0") ? t.tensor.substr(0, t.tensor.size() - 2)
                                                       : t.tensor);

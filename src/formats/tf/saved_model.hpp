@@ -10,7 +10,8 @@ namespace treadle::tf {
 // Whether the bytes are a SavedModel and no GraphDef.
 bool is_saved_model(std::string_view bytes);
 
-// The graph that serves, and the values of its serving signature, in the order of their names there.
+// The graph that serves, and the values of its serving signature, in the order of their names
+// there.
 struct Served {
   std::string_view graph;
   std::vector<std::string> outputs;

@@ -154,7 +154,8 @@ void Scope::import_one(std::uint32_t node) {
     check(values_.contains(node), ErrorKind::Parse,
           "does not leave the loop through a Switch of one of its variables");
   } else if (n.op == "Merge") {
-    check(!unit_.flow.is_loop_merge(node), ErrorKind::Parse, "a loop's Merge is read outside of it");
+    check(!unit_.flow.is_loop_merge(node), ErrorKind::Parse,
+          "a loop's Merge is read outside of it");
     import_condition(node);
   } else {
     bind(node, import_operator(node));
@@ -243,6 +244,7 @@ void Scope::import_loop(std::uint32_t frame) {
     if (!import_.needed(unit_, m)) continue;
     Edge enter = nodes.input(m, 0), turn = nodes.input(m, 1);
     if (nodes[enter.node].op == "NextIteration") std::swap(enter, turn);
+    unit_.flow.check_node(turn.node);
     check(unit_.flow.frame(turn.node) == frame, ErrorKind::Parse,
           "'{}' is of another loop than '{}'", nodes[turn.node].name, nodes[m].name);
     merges.push_back(m);
@@ -267,10 +269,9 @@ void Scope::import_loop(std::uint32_t frame) {
   for (std::uint32_t exit : loop.exits) {
     const Edge out = nodes.origin(nodes.input(exit, 0));
     if (!unit_.flow.is_loop_switch(out.node) || out.slot != 0) continue;
-    const auto at = std::find(merges.begin(), merges.end(),
-                              nodes.origin(nodes.input(out.node, 0)).node);
-    if (at != merges.end())
-      bind(exit, {results[static_cast<std::size_t>(at - merges.begin())]});
+    const auto at =
+        std::find(merges.begin(), merges.end(), nodes.origin(nodes.input(out.node, 0)).node);
+    if (at != merges.end()) bind(exit, {results[static_cast<std::size_t>(at - merges.begin())]});
   }
 }
 

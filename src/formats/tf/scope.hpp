@@ -1,5 +1,5 @@
-// The import of nodes into graphs: scopes (the whole graph, a function, a loop's body, a branch) and
-// the graphs that they are built in. Internal to formats/tf.
+// The import of nodes into graphs: scopes (the whole graph, a function, a loop's body, a branch)
+// and the graphs that they are built in. Internal to formats/tf.
 #pragma once
 
 #include <map>
@@ -75,8 +75,8 @@ class Import final : public Functions {
   int calls_ = 0, bodies_ = 0;  // calls: those that are open
 };
 
-// Imports nodes of a unit where they run: nodes of the scope's loop frame and guard, each once. What
-// runs around it comes from the outer scope.
+// Imports nodes of a unit where they run: nodes of the scope's loop frame and guard, each once.
+// What runs around it comes from the outer scope.
 class Scope {
  public:
   enum class Kind { Unit, Loop, Branch };

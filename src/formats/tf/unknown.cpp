@@ -6,10 +6,9 @@
 
 namespace treadle::tf {
 
-UnknownOperators unknown_operators(
-    const Nodes& nodes, const std::vector<bool>& needed,
-    const std::map<std::string_view, const FunctionDef*>& functions,
-    const std::function<bool(const NodeDef&)>& input) {
+UnknownOperators unknown_operators(const Nodes& nodes, const std::vector<bool>& needed,
+                                   const std::map<std::string_view, const FunctionDef*>& functions,
+                                   const std::function<bool(const NodeDef&)>& input) {
   UnknownOperators unknown;
   std::set<std::string_view> seen;
   std::vector<const FunctionDef*> pending;

@@ -17,7 +17,6 @@
 namespace treadle::onnx {
 namespace {
 
-using formats::add_symbols;
 using formats::Carried;
 using formats::known_truth;
 using ops::SymbolNames;
@@ -106,8 +105,8 @@ std::vector<ValueId> import_if(NodeContext& c) {
   check(a.outputs().size() == b.outputs().size(), ErrorKind::Parse,
         "then_branch gives {} outputs, else_branch {}", a.outputs().size(), b.outputs().size());
   check_ranks(c.graph(), condition, a, b);
-  auto [op, inputs] = formats::make_if(c.graph(), c.name(), condition, std::move(then_body),
-                                       std::move(else_body));
+  auto [op, inputs] =
+      formats::make_if(c.graph(), c.name(), condition, std::move(then_body), std::move(else_body));
   return c.add(std::move(op), std::move(inputs));
 }
 

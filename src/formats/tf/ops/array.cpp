@@ -37,7 +37,8 @@ std::optional<SymShape> element_shape(NodeContext& c, std::size_t i) {
   return full_shape(f.value->to_i64());
 }
 
-ValueId create(NodeContext& c, ValueId length, DType dtype, const std::optional<SymShape>& element) {
+ValueId create(NodeContext& c, ValueId length, DType dtype,
+               const std::optional<SymShape>& element) {
   length = scalar_i64(c, length);
   if (!element || dtype == DType::String) return length;
   return new_array(c.graph(), c.fresh_name(), length, dtype, *element);
@@ -119,7 +120,8 @@ ValueId length(NodeContext& c, ValueId array) {
 // The elements joined on their first axis, and the length of each.
 std::vector<ValueId> join(NodeContext& c, ValueId array) {
   const SymShape s = c.graph().fact(array).shape;
-  check(s.size() >= 2, ErrorKind::Shape, "elements of the array are scalars: they cannot be joined");
+  check(s.size() >= 2, ErrorKind::Shape,
+        "elements of the array are scalars: they cannot be joined");
   SymShape joined{s[0] * s[1]};
   joined.insert(joined.end(), s.begin() + 2, s.end());
   const ValueId shape = c.add1(make_op<ops::ShapeOf>(), {array});
@@ -146,7 +148,8 @@ std::vector<ValueId> import_tensor_array_read(NodeContext& c) {
 
 std::vector<ValueId> import_tensor_array_gather(NodeContext& c) {
   const auto element = full_shape(c.shape_attr("element_shape"));
-  return {gather(c, require_written(c, c.in(2), element, c.type_attr("dtype", DType::F32)), c.in(1))};
+  return {
+      gather(c, require_written(c, c.in(2), element, c.type_attr("dtype", DType::F32)), c.in(1))};
 }
 
 std::vector<ValueId> import_tensor_array_scatter(NodeContext& c) {
@@ -188,8 +191,8 @@ std::vector<ValueId> import_list_from_tensor(NodeContext& c) {
 }
 
 std::vector<ValueId> import_list_get(NodeContext& c) {
-  const auto list = require_written(c, c.in(0), element_shape(c, 2),
-                                    c.type_attr("element_dtype", DType::F32));
+  const auto list =
+      require_written(c, c.in(0), element_shape(c, 2), c.type_attr("element_dtype", DType::F32));
   return {read(c, list, c.in(1))};
 }
 
@@ -198,12 +201,13 @@ std::vector<ValueId> import_list_set(NodeContext& c) {
 }
 
 std::vector<ValueId> import_list_stack(NodeContext& c) {
-  return {require_written(c, c.in(0), element_shape(c, 1), c.type_attr("element_dtype", DType::F32))};
+  return {
+      require_written(c, c.in(0), element_shape(c, 1), c.type_attr("element_dtype", DType::F32))};
 }
 
 std::vector<ValueId> import_list_gather(NodeContext& c) {
-  const auto list = require_written(c, c.in(0), element_shape(c, 2),
-                                    c.type_attr("element_dtype", DType::F32));
+  const auto list =
+      require_written(c, c.in(0), element_shape(c, 2), c.type_attr("element_dtype", DType::F32));
   return {gather(c, list, c.in(1))};
 }
 

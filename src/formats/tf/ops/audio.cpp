@@ -18,9 +18,10 @@ std::vector<ValueId> import_decode_wav(NodeContext& c) {
 }
 
 std::vector<ValueId> import_audio_spectrogram(NodeContext& c) {
-  return {c.add1(make_op<ops::AudioSpectrogram>(c.int_attr("window_size", 0), c.int_attr("stride", 0),
-                                                c.bool_attr("magnitude_squared", false)),
-                 {c.in(0)})};
+  return {
+      c.add1(make_op<ops::AudioSpectrogram>(c.int_attr("window_size", 0), c.int_attr("stride", 0),
+                                            c.bool_attr("magnitude_squared", false)),
+             {c.in(0)})};
 }
 
 std::vector<ValueId> import_mfcc(NodeContext& c) {

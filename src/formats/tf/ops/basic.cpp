@@ -104,8 +104,7 @@ std::vector<ValueId> import_shape_n(NodeContext& c) {
   std::vector<ValueId> out;
   for (std::size_t i = 0; i < c.inputs(); ++i) {
     const ValueId shape = c.add1(make_op<ops::ShapeOf>(), {c.in(i)});
-    out.push_back(
-        ops::cast(c.graph(), c.fresh_name(), shape, c.type_attr("out_type", DType::I32)));
+    out.push_back(ops::cast(c.graph(), c.fresh_name(), shape, c.type_attr("out_type", DType::I32)));
   }
   return out;
 }
@@ -122,7 +121,8 @@ ValueId random(NodeContext& c, ops::RandomFn fn, DType dtype, double a, double b
   const auto seed = static_cast<std::uint64_t>(c.int_attr("seed", 0)) * 0x9e3779b97f4a7c15u +
                     static_cast<std::uint64_t>(c.int_attr("seed2", 0)) +
                     std::hash<std::string>{}(c.name());
-  return c.add1(make_op<ops::Random>(fn, dtype, SymShape(dims.begin(), dims.end()), seed, a, b), {});
+  return c.add1(make_op<ops::Random>(fn, dtype, SymShape(dims.begin(), dims.end()), seed, a, b),
+                {});
 }
 
 }  // namespace

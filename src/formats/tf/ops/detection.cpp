@@ -25,10 +25,11 @@ Selected select_boxes(NodeContext& c) {
   const ValueId scores = ops::unsqueeze(g, c.fresh_name(), c.in(1), {0, 1});
   std::vector<ValueId> inputs{boxes, scores, ops::cast(g, c.fresh_name(), c.in(2), DType::I64)};
   if (c.node().op == "NonMaxSuppression") {
-    inputs.push_back(c.constant(
-        Tensor::scalar<float>(static_cast<float>(c.float_attr("iou_threshold", 0.5)))));
+    inputs.push_back(
+        c.constant(Tensor::scalar<float>(static_cast<float>(c.float_attr("iou_threshold", 0.5)))));
   } else {
-    for (std::size_t i = 3; i < std::min<std::size_t>(c.inputs(), 5); ++i) inputs.push_back(c.in(i));
+    for (std::size_t i = 3; i < std::min<std::size_t>(c.inputs(), 5); ++i)
+      inputs.push_back(c.in(i));
   }
   const Dim count = g.fresh_symbol(c.name());
   const ValueId all = c.add1(make_op<ops::NonMaxSuppression>(false, count), std::move(inputs));

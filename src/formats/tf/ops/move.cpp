@@ -264,8 +264,7 @@ ValueId batch_gather(NodeContext& c, std::int64_t axis, std::int64_t batch) {
 }  // namespace
 
 std::vector<ValueId> import_gather(NodeContext& c) {
-  const std::int64_t axis =
-      ops::normal_axis(c.inputs() > 2 ? one_int(c, 2) : 0, c.fact(0).rank());
+  const std::int64_t axis = ops::normal_axis(c.inputs() > 2 ? one_int(c, 2) : 0, c.fact(0).rank());
   std::int64_t batch = c.int_attr("batch_dims", 0);
   if (batch < 0) batch += c.fact(1).rank();
   check(batch >= 0 && batch <= c.fact(0).rank(), ErrorKind::Shape, "attribute 'batch_dims' is {}",
@@ -298,7 +297,17 @@ std::vector<ValueId> import_one_hot(NodeContext& c) {
   const ValueId on = ops::reshape(c.graph(), c.fresh_name() + "/on", c.in(2), {1});
   const ValueId off = ops::reshape(c.graph(), c.fresh_name() + "/off", c.in(3), {1});
   const ValueId values = c.add1(make_op<ops::Concat>(0), {off, on});
-  return {c.add1(make_op<ops::OneHot>(axis, depth[0]), {c.in(0), values})};
+  // A negative index is no class; the core operator would count it from the end.
+  ValueId index = c.in(0);
+  if (const DType t = c.fact(0).dtype; t == DType::I32 || t == DType::I64 || t == DType::I8) {
+    Graph& g = c.graph();
+    index = ops::cast(g, c.fresh_name(), index, DType::I64);
+    const ValueId none = ops::scalar_like(g, c.fresh_name(), 9e15, index);
+    const ValueId negative = ops::binary(g, c.fresh_name(), ops::BinaryFn::Less, index,
+                                         ops::scalar_like(g, c.fresh_name(), 0, index));
+    index = ops::select(g, c.fresh_name(), negative, none, index);
+  }
+  return {c.add1(make_op<ops::OneHot>(axis, depth[0]), {index, values})};
 }
 
 }  // namespace treadle::tf

@@ -54,9 +54,9 @@ std::vector<ValueId> resize(NodeContext& c, ops::ResizeMode mode) {
   const auto known = c.fact(1).symbolic();
   check(c.fact(1).rank() == 1 && (!known || known->size() == 2), ErrorKind::Shape,
         "input 1 'size' has shape {}, expected 2 elements", str(c.fact(1).shape));
-  const SymShape size = known ? SymShape(*known)
-                              : SymShape{c.graph().fresh_symbol(c.name()),
-                                         c.graph().fresh_symbol(c.name())};
+  const SymShape size =
+      known ? SymShape(*known)
+            : SymShape{c.graph().fresh_symbol(c.name()), c.graph().fresh_symbol(c.name())};
   const bool corners = c.bool_attr("align_corners", false),
              half = c.bool_attr("half_pixel_centers", false);
   check(!(corners && half), ErrorKind::Parse, "align_corners and half_pixel_centers are both set");

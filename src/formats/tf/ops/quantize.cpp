@@ -74,8 +74,9 @@ std::vector<ValueId> import_fake_quant_vars(NodeContext& c) {
   const auto low = constant_floats(c, 1), high = constant_floats(c, 2);
   const bool each = c.node().op == "FakeQuantWithMinMaxVarsPerChannel";
   const SymShape& shape = c.fact(0).shape;
-  check(low.size() == high.size() && (each ? !shape.empty() && shape.back().is(static_cast<std::int64_t>(low.size()))
-                                           : low.size() == 1),
+  check(low.size() == high.size() &&
+            (each ? !shape.empty() && shape.back().is(static_cast<std::int64_t>(low.size()))
+                  : low.size() == 1),
         ErrorKind::Shape, "inputs 'min' and 'max' have {} and {} elements for an input of shape {}",
         low.size(), high.size(), str(shape));
   return {fake_quant(c, low, high)};

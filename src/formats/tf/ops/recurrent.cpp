@@ -38,8 +38,8 @@ struct Lstm {
 };
 
 // Outputs i, cs, f, o, ci, co, h of one step (lstm_ops.h). Weights: w, wci, wcf, wco, b.
-std::vector<ValueId> lstm_step(Maker m, const Lstm& l, ValueId x, ValueId cs_before, ValueId h_before,
-                               std::span<const ValueId> w) {
+std::vector<ValueId> lstm_step(Maker m, const Lstm& l, ValueId x, ValueId cs_before,
+                               ValueId h_before, std::span<const ValueId> w) {
   const Dim width = m.g.fact(cs_before).shape.at(1);
   const ValueId gates = m.add(m.product(m.join(x, h_before), w[0]), w[4]);
   ValueId i = m.columns(gates, 0, width), o = m.columns(gates, 3, width);
@@ -71,8 +71,8 @@ Lstm lstm_of(NodeContext& c, bool forget_first) {
 }
 
 void check_state(NodeContext& c, std::size_t i) {
-  check(c.fact(i).rank() == 2, ErrorKind::Shape, "input {} has shape {}, expected [batch, cells]", i,
-        str(c.fact(i).shape));
+  check(c.fact(i).rank() == 2, ErrorKind::Shape, "input {} has shape {}, expected [batch, cells]",
+        i, str(c.fact(i).shape));
 }
 
 }  // namespace
@@ -132,8 +132,7 @@ std::vector<ValueId> import_gru_block_cell(NodeContext& c) {
   check_state(c, 1);
   Maker m{c.graph(), c.fresh_name()};
   const Dim width = c.fact(1).shape[1];
-  const ValueId gates =
-      m.sigmoid(m.add(m.product(m.join(c.in(0), c.in(1)), c.in(2)), c.in(4)));
+  const ValueId gates = m.sigmoid(m.add(m.product(m.join(c.in(0), c.in(1)), c.in(2)), c.in(4)));
   const ValueId r = m.columns(gates, 0, width), u = m.columns(gates, 1, width);
   const ValueId reset = m.join(c.in(0), m.mul(r, c.in(1)));
   const ValueId candidate = m.tanh(m.add(m.product(reset, c.in(3)), c.in(5)));

@@ -67,8 +67,7 @@ std::vector<ValueId> import_segment(NodeContext& c) {
                                 c.constant(Tensor::from<float>(column, counts)), c.fact(0).dtype);
     return {ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Div, sum, n)};
   }
-  for (float n : counts)
-    check(n > 0, ErrorKind::Unsupported, "{} of a segment without rows", op);
+  for (float n : counts) check(n > 0, ErrorKind::Unsupported, "{} of a segment without rows", op);
   check(c.fact(0).dtype == DType::F32 || op == "SegmentProd", ErrorKind::Unsupported,
         "input 0 is {}, expected f32", name_of(c.fact(0).dtype));
   const double endless = std::numeric_limits<double>::infinity();

@@ -28,10 +28,10 @@ std::vector<ValueId> cumulative(NodeContext& c, ops::CumulativeFn fn) {
   const auto axis = c.constant_ints(1);
   check(axis.size() == 1, ErrorKind::Shape, "input 1 'axis' has {} elements, expected 1",
         axis.size());
-  return {c.add1(make_op<ops::Cumulative>(fn, ops::normal_axis(axis[0], c.fact(0).rank()),
-                                          c.bool_attr("exclusive", false),
-                                          c.bool_attr("reverse", false)),
-                 {c.in(0)})};
+  return {c.add1(
+      make_op<ops::Cumulative>(fn, ops::normal_axis(axis[0], c.fact(0).rank()),
+                               c.bool_attr("exclusive", false), c.bool_attr("reverse", false)),
+      {c.in(0)})};
 }
 
 }  // namespace
@@ -44,8 +44,8 @@ std::vector<ValueId> import_top_k(NodeContext& c) {
   const auto k = c.inputs() > 1 ? c.symbolic(1) : std::vector<Dim>{Dim(c.int_attr("k", 0))};
   check(k.size() == 1 && c.fact(0).rank() >= 1, ErrorKind::Shape,
         "input 1 'k' has {} elements, input 0 shape {}", k.size(), str(c.fact(0).shape));
-  auto out = c.graph().add(c.fresh_name(),
-                           make_op<ops::TopK>(c.fact(0).rank() - 1, k[0], true), {c.in(0)});
+  auto out = c.graph().add(c.fresh_name(), make_op<ops::TopK>(c.fact(0).rank() - 1, k[0], true),
+                           {c.in(0)});
   out[1] = ops::cast(c.graph(), c.fresh_name(), out[1], c.type_attr("index_type", DType::I32));
   return out;
 }
@@ -74,8 +74,7 @@ std::vector<ValueId> import_tensor_scatter(NodeContext& c) {
   const std::string_view op = c.node().op;
   if (op == "TensorScatterSub") {
     const ValueId minus = ops::unary(c.graph(), c.fresh_name(), ops::UnaryFn::Neg, c.in(2));
-    return {
-        c.add1(make_op<ops::ScatterNd>(ops::ScatterReduce::Add), {c.in(0), c.in(1), minus})};
+    return {c.add1(make_op<ops::ScatterNd>(ops::ScatterReduce::Add), {c.in(0), c.in(1), minus})};
   }
   const auto reduce = op == "TensorScatterAdd"   ? ops::ScatterReduce::Add
                       : op == "TensorScatterMax" ? ops::ScatterReduce::Max

@@ -75,8 +75,10 @@ Bounds bounds_of(NodeContext& c) {
 ValueId take_index(NodeContext& c, ValueId x, std::size_t axis, const SliceItem& item,
                    const Bounds& b) {
   const std::int64_t step = b.strides[item.at];
-  check(step > 0, ErrorKind::Shape, "stride {} on axis {}, of which one index is taken, must be "
-        "positive", step, axis);
+  check(step > 0, ErrorKind::Shape,
+        "stride {} on axis {}, of which one index is taken, must be "
+        "positive",
+        step, axis);
   const auto along = static_cast<std::int64_t>(axis);
   if (!b.begin) {
     const auto at = static_cast<std::int64_t>(item.at);
@@ -112,11 +114,11 @@ ValueId take_range(NodeContext& c, ValueId x, std::size_t axis, const SliceItem&
   if ((!b.begin && !from_start) || (!b.end && !to_end)) {
     SymShape sizes = c.graph().fact(x).shape;
     sizes[axis] = c.graph().fresh_symbol(c.name());
-    return c.add1(make_op<ops::DynamicSlice>(std::move(sizes)),
-                  {x, bound_value(c, 1, item, from_start, low),
-                   bound_value(c, 2, item, to_end, high),
-                   c.constant(Tensor::of<std::int64_t>({1}, {along})),
-                   c.constant(Tensor::of<std::int64_t>({1}, {step}))});
+    return c.add1(
+        make_op<ops::DynamicSlice>(std::move(sizes)),
+        {x, bound_value(c, 1, item, from_start, low), bound_value(c, 2, item, to_end, high),
+         c.constant(Tensor::of<std::int64_t>({1}, {along})),
+         c.constant(Tensor::of<std::int64_t>({1}, {step}))});
   }
   const auto bounds = ops::slice_bounds(size, from_start ? Dim(low) : (*b.begin)[item.at],
                                         to_end ? Dim(high) : (*b.end)[item.at], step);
