@@ -180,6 +180,23 @@ TEST(TfFlow, BrokenConditions) {
   EXPECT_NE(message(with("a", "s:5"), "m"), "");
 }
 
+// All that is wrong, and nothing that only follows from it.
+TEST(TfFlow, CheckListsEachProblem) {
+  std::string out;
+  pbf_writer w(out);
+  w.add_message(1, node("x", "Placeholder", {}));
+  w.add_message(1, node("a", "NoSuchOperator", {"x"}));
+  w.add_message(1, node("b", "Neg", {"a"}));
+  w.add_message(1, node("c", "Squeeze", {}));
+  w.add_message(1, node("d", "Softmax", {"x"}));
+  w.add_message(1, node("e", "Add", {"c", "d"}));
+  const auto problems = check_model(MappedFile::from_memory(out), "m.pb");
+  ASSERT_EQ(problems.size(), 3u);
+  EXPECT_NE(problems[0].text.find("NoSuchOperator"), std::string::npos) << problems[0].text;
+  EXPECT_NE(problems[1].text.find("'c' (Squeeze"), std::string::npos) << problems[1].text;
+  EXPECT_NE(problems[2].text.find("'d' (Softmax"), std::string::npos) << problems[2].text;
+}
+
 TEST(TfFlow, DeepNesting) {
   std::map<std::string, std::string> n;
   n["x"] = node("x", "Placeholder", {});

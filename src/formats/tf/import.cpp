@@ -37,7 +37,7 @@ Graph Import::run() {
   return import();
 }
 
-// Unsupported operators first, else the first import error.
+// Unsupported operators first, then what else cannot be imported and does not follow from it.
 std::vector<Problem> Import::problems() {
   std::vector<Problem> out;
   for (const auto& [op, nodes] :
@@ -47,13 +47,21 @@ std::vector<Problem> Import::problems() {
          fmt::format("operator {} is not supported: {} node{}, the first is '{}'{}", op,
                      nodes.size(), nodes.size() == 1 ? "" : "s", nodes.front(), why_unknown(op))});
   }
-  if (!out.empty()) return out;
+  problems_ = &out;
   try {
     import();
   } catch (const Error& e) {
     out.push_back({e.kind(), e.what()});
   }
+  problems_ = nullptr;
   return out;
+}
+
+bool Import::note(const Error& e) {
+  if (!problems_) return false;
+  // Unknown operators are listed already.
+  if (!dynamic_cast<const UnknownOperator*>(&e)) problems_->push_back({e.kind(), e.what()});
+  return true;
 }
 
 Graph Import::import() {
@@ -62,9 +70,14 @@ Graph Import::import() {
   Builder builder(graph, nullptr);
   Scope scope(*this, *main_, builder);
   std::vector<ValueId> values;
-  for (const auto& name : outputs_)
-    values.push_back(scope.get(main_->nodes.find(name, "output '" + name + "'")));
-  graph.set_outputs(std::move(values), outputs_);
+  std::vector<std::string> names;
+  for (const auto& name : outputs_) {
+    const Edge e = main_->nodes.find(name, "output '" + name + "'");
+    if (!scope.try_import(e.node)) continue;
+    values.push_back(scope.get(e));
+    names.push_back(name);
+  }
+  graph.set_outputs(std::move(values), std::move(names));
   // Inputs stand in the order of the file, whatever the outputs visit first.
   const auto order = [&](ValueId v) { return main_->nodes.find(graph.value_name(v), "").node; };
   std::sort(graph.inputs().begin(), graph.inputs().end(),

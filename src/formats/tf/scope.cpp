@@ -59,8 +59,11 @@ std::vector<Edge> Scope::needs(std::uint32_t node) const {
     return out;
   }
   if (n.op == "Merge" && !unit_.flow.is_loop_merge(node)) {
+    std::vector<std::uint32_t> merges;
     for (std::uint32_t merge : unit_.flow.joined_with(node))
-      if (import_.needed(unit_, merge)) add_needs_of_branch(merge, out);
+      if (import_.needed(unit_, merge)) merges.push_back(merge);
+    for (std::size_t k = 0; k < 2; ++k)
+      add_needs_of_branch(merges, unit_.flow.branch_guard(node, k), out);
     return out;
   }
   for (std::size_t k = 0; k < nodes.inputs(node).size(); ++k) out.push_back(nodes.input(node, k));
@@ -69,31 +72,44 @@ std::vector<Edge> Scope::needs(std::uint32_t node) const {
   return out;
 }
 
-// What the two branches read from around them.
-void Scope::add_needs_of_branch(std::uint32_t merge, std::vector<Edge>& out) const {
+// What a branch that the nodes join reads from around it.
+void Scope::add_needs_of_branch(const std::vector<std::uint32_t>& merges, std::uint32_t guard,
+                                std::vector<Edge>& out) const {
   const Flow& flow = unit_.flow;
-  out.push_back(flow.guard_of(flow.branch_guard(merge, 0)).predicate);
-  for (std::size_t k = 0; k < 2; ++k) {
-    const std::uint32_t guard = flow.branch_guard(merge, k);
-    std::vector<Edge> pending{unit_.nodes.input(merge, k)};
-    std::unordered_set<std::uint32_t> seen;
-    while (!pending.empty()) {
-      const Edge e = pending.back();
-      pending.pop_back();
-      if (!flow.around(guard, flow.guard(e))) {
-        out.push_back(e);
-        continue;
-      }
-      if (!seen.insert(e.node).second) continue;
-      if (unit_.nodes[e.node].op == "Merge" && !flow.is_loop_merge(e.node)) {
-        pending.push_back(unit_.nodes.input(e.node, 0));
-        pending.push_back(unit_.nodes.input(e.node, 1));
-        pending.push_back(flow.guard_of(flow.branch_guard(e.node, 0)).predicate);
-        continue;
-      }
-      for (const Edge& from : needs(e.node)) pending.push_back(from);
+  out.push_back(flow.guard_of(guard).predicate);
+  std::vector<Edge> pending;
+  for (std::uint32_t m : merges)
+    for (std::size_t k = 0; k < 2; ++k)
+      if (flow.branch_guard(m, k) == guard) pending.push_back(unit_.nodes.input(m, k));
+  std::unordered_set<std::uint32_t> seen;
+  while (!pending.empty()) {
+    const Edge e = pending.back();
+    pending.pop_back();
+    if (!flow.around(guard, flow.guard(e))) {
+      out.push_back(e);
+      continue;
     }
+    if (!seen.insert(e.node).second) continue;
+    if (unit_.nodes[e.node].op == "Merge" && !flow.is_loop_merge(e.node)) {
+      pending.push_back(unit_.nodes.input(e.node, 0));
+      pending.push_back(unit_.nodes.input(e.node, 1));
+      pending.push_back(flow.guard_of(flow.branch_guard(e.node, 0)).predicate);
+      continue;
+    }
+    for (const Edge& from : needs(e.node)) pending.push_back(from);
   }
+}
+
+bool Scope::is_poisoned(std::uint32_t node) const {
+  if (poisoned_.empty()) return false;
+  const auto all = needs(node);
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Edge& e) { return poisoned_.contains(e.node); });
+}
+
+bool Scope::try_import(std::uint32_t node) {
+  import(node);
+  return !poisoned_.contains(node);
 }
 
 // The node and all that it needs, without recursion but into bodies.
@@ -121,14 +137,19 @@ void Scope::import(std::uint32_t root) {
       continue;
     }
     stack.pop_back();
+    open_.erase(node);
     const NodeDef& n = unit_.nodes[node];
+    bool poisoned = is_poisoned(node);
     try {
-      import_one(node);
+      if (!poisoned) import_one(node);
     } catch (Error& e) {
       e.in_origin(n.name, fmt::format("node '{}' ({}, #{})", n.name, n.op, node));
-      throw;
+      if (kind_ != Kind::Unit || !import_.is_main(unit_) || !import_.note(e)) throw;
+      poisoned = true;
     }
-    open_.erase(node);
+    if (!poisoned) continue;
+    poisoned_.insert(node);
+    bind(node, {});
   }
 }
 
@@ -169,7 +190,7 @@ std::vector<ValueId> Scope::import_operator(std::uint32_t node) {
     inputs.push_back(get(unit_.nodes.input(node, k)));
   const OperatorEntry* entry = find_operator(n.op);
   if (!entry) {
-    check(import_.has(n.op), ErrorKind::Unsupported, "operator {} is not supported", n.op);
+    if (!import_.has(n.op)) throw UnknownOperator(n.op);
     return import_.call(n.op, builder_, inputs);
   }
   NodeContext c(builder_, import_, n, std::move(inputs), import_.file());

@@ -33,19 +33,22 @@ class Import final : public Functions {
          const LoadOptions& options);
 
   Graph run();
-  // What keeps the model from being loaded.
+  // Everything that keeps the model from being loaded.
   std::vector<Problem> problems();
 
   const LoadOptions& options() const { return options_; }
   const std::shared_ptr<const MappedFile>& file() const { return file_; }
   // Whether the node becomes an input of the graph.
   bool is_input(const Unit& unit, std::uint32_t node) const {
-    return &unit == main_.get() && is_input(unit.nodes[node]);
+    return is_main(unit) && is_input(unit.nodes[node]);
   }
   // Throws Memory error when loops and functions expand to too many nodes.
   void count_node();
+  // Takes an error of a node of the graph; false when the first one is to be thrown.
+  bool note(const Error& e);
+  bool is_main(const Unit& unit) const { return &unit == main_.get(); }
   bool needed(const Unit& unit, std::uint32_t node) const {
-    return &unit != main_.get() || needed_[node];
+    return !is_main(unit) || needed_[node];
   }
   ValueId add_input(Graph& graph, const NodeDef& n) const;
 
@@ -71,8 +74,16 @@ class Import final : public Functions {
   std::unique_ptr<Unit> main_;
   std::vector<std::string> outputs_;
   std::vector<bool> needed_;
+  std::vector<Problem>* problems_ = nullptr;  // where errors go when all of them are wanted
   std::int64_t imported_ = 0;
   int calls_ = 0, bodies_ = 0;  // calls: those that are open
+};
+
+// An operator without an importer.
+class UnknownOperator : public Error {
+ public:
+  explicit UnknownOperator(std::string_view op)
+      : Error(ErrorKind::Unsupported, fmt::format("operator {} is not supported", op)) {}
 };
 
 // Imports nodes of a unit where they run: nodes of the scope's loop frame and guard, each once.
@@ -88,16 +99,19 @@ class Scope {
   // What a node gives without being imported: an argument, a loop's variable.
   void bind(std::uint32_t node, std::vector<ValueId> values) { values_[node] = std::move(values); }
   ValueId get(Edge e);
-  Builder& builder() { return builder_; }
+  // Imports the node; false when it, or one that it needs, could not be (and that is noted).
+  bool try_import(std::uint32_t node);
 
  private:
   // Whether the value is imported here and not further out.
   bool is_here(Edge e) const;
-  bool done(Edge e) const { return values_.contains(e.node); }
   void import(std::uint32_t node);
   // What must be imported before the node, in this scope or around it.
   std::vector<Edge> needs(std::uint32_t node) const;
-  void add_needs_of_branch(std::uint32_t merge, std::vector<Edge>& out) const;
+  void add_needs_of_branch(const std::vector<std::uint32_t>& merges, std::uint32_t guard,
+                           std::vector<Edge>& out) const;
+  // Whether an input could not be imported.
+  bool is_poisoned(std::uint32_t node) const;
   void import_one(std::uint32_t node);
   std::vector<ValueId> import_operator(std::uint32_t node);
   void import_condition(std::uint32_t merge);
@@ -110,7 +124,7 @@ class Scope {
   Kind kind_ = Kind::Unit;
   std::uint32_t frame_ = 0, guard_ = 0;
   std::unordered_map<std::uint32_t, std::vector<ValueId>> values_;
-  std::unordered_set<std::uint32_t> open_;
+  std::unordered_set<std::uint32_t> open_, poisoned_;
 };
 
 }  // namespace treadle::tf
