@@ -193,8 +193,9 @@ TEST(TfFlow, CheckListsEachProblem) {
   const auto problems = check_model(MappedFile::from_memory(out), "m.pb");
   ASSERT_EQ(problems.size(), 3u);
   EXPECT_NE(problems[0].text.find("NoSuchOperator"), std::string::npos) << problems[0].text;
-  EXPECT_NE(problems[1].text.find("'c' (Squeeze"), std::string::npos) << problems[1].text;
-  EXPECT_NE(problems[2].text.find("'d' (Softmax"), std::string::npos) << problems[2].text;
+  const std::string rest = problems[1].text + problems[2].text;
+  EXPECT_NE(rest.find("'c' (Squeeze"), std::string::npos) << rest;
+  EXPECT_NE(rest.find("'d' (Softmax"), std::string::npos) << rest;
 }
 
 TEST(TfFlow, DeepNesting) {

@@ -73,7 +73,7 @@ Graph Import::import() {
   std::vector<std::string> names;
   for (const auto& name : outputs_) {
     const Edge e = main_->nodes.find(name, "output '" + name + "'");
-    if (!scope.try_import(e.node)) continue;
+    if (!scope.try_import(e)) continue;
     values.push_back(scope.get(e));
     names.push_back(name);
   }

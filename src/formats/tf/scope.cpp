@@ -24,12 +24,8 @@ bool Scope::is_here(Edge e) const {
   return kind_ != Kind::Branch || unit_.flow.around(guard_, unit_.flow.guard(e));
 }
 
-ValueId Scope::get(Edge e) {
+void Scope::check_place(Edge e) const {
   const NodeDef& n = unit_.nodes[e.node];
-  if (!is_here(e)) {
-    const ValueId v = outer_->get(e);
-    return &outer_->builder_ == &builder_ ? v : builder_.capture(v);
-  }
   unit_.flow.check_node(e.node);
   const bool constant = n.op == "Const";
   check(constant || unit_.flow.frame(e.node) == frame_, ErrorKind::Parse,
@@ -38,6 +34,15 @@ ValueId Scope::get(Edge e) {
   check(constant || unit_.flow.around(unit_.flow.guard(e), guard_), ErrorKind::Unsupported,
         "'{}' ({}) is computed in one branch of a condition only, and read outside of it", n.name,
         n.op);
+}
+
+ValueId Scope::get(Edge e) {
+  const NodeDef& n = unit_.nodes[e.node];
+  if (!is_here(e)) {
+    const ValueId v = outer_->get(e);
+    return &outer_->builder_ == &builder_ ? v : builder_.capture(v);
+  }
+  check_place(e);
   import(e.node);
   const auto& values = values_.at(e.node);
   check(e.slot < values.size(), ErrorKind::Parse, "output {} of '{}' is read, which has {}", e.slot,
@@ -107,9 +112,10 @@ bool Scope::is_poisoned(std::uint32_t node) const {
                      [&](const Edge& e) { return poisoned_.contains(e.node); });
 }
 
-bool Scope::try_import(std::uint32_t node) {
-  import(node);
-  return !poisoned_.contains(node);
+bool Scope::try_import(Edge e) {
+  check_place(e);
+  import(e.node);
+  return !poisoned_.contains(e.node);
 }
 
 // The node and all that it needs, without recursion but into bodies.

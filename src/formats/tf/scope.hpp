@@ -99,12 +99,14 @@ class Scope {
   // What a node gives without being imported: an argument, a loop's variable.
   void bind(std::uint32_t node, std::vector<ValueId> values) { values_[node] = std::move(values); }
   ValueId get(Edge e);
-  // Imports the node; false when it, or one that it needs, could not be (and that is noted).
-  bool try_import(std::uint32_t node);
+  // Imports the value's node; false when it, or one that it needs, could not be (which is noted).
+  bool try_import(Edge e);
 
  private:
   // Whether the value is imported here and not further out.
   bool is_here(Edge e) const;
+  // Throws unless the value, which is here, can be read here.
+  void check_place(Edge e) const;
   void import(std::uint32_t node);
   // What must be imported before the node, in this scope or around it.
   std::vector<Edge> needs(std::uint32_t node) const;
