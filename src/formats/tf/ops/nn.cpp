@@ -6,6 +6,7 @@
 #include "ops/axis.hpp"
 #include "ops/conv.hpp"
 #include "ops/conv_transpose.hpp"
+#include "ops/dynamic_resize.hpp"
 #include "ops/dynamic_shape.hpp"
 #include "ops/move.hpp"
 #include "ops/norm.hpp"
@@ -81,13 +82,10 @@ std::vector<ValueId> resize(NodeContext& c, ops::ResizeMode mode) {
                          ? ops::cast(c.graph(), c.fresh_name(), c.in(0), DType::F32)
                          : c.in(0);
   if (known) return {c.add1(make_op<ops::Resize>(std::move(r)), {in})};
-  // All four sizes as a tensor.
-  const ValueId all = c.add1(make_op<ops::ShapeOf>(), {in});
-  const ValueId batch = c.add1(make_op<ops::Slice>(0, Dim(0), Dim(1)), {all});
-  const ValueId channels = c.add1(make_op<ops::Slice>(0, Dim(3), Dim(1)), {all});
-  const ValueId spatial = ops::cast(c.graph(), c.fresh_name(), c.in(1), DType::I64);
-  const ValueId sizes = c.add1(make_op<ops::Concat>(0), {batch, spatial, channels});
-  return {c.add1(make_op<ops::DynamicResize>(std::move(r)), {in, sizes})};
+  auto dynamic = std::make_shared<ops::DynamicResize>();
+  dynamic->proto = std::move(r);
+  dynamic->axes = {1, 2};
+  return {c.add1(std::move(dynamic), {in, c.in(1)})};
 }
 
 }  // namespace
