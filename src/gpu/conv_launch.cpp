@@ -83,14 +83,16 @@ PreparedLaunch ConvPlan::depthwise(const ProductAddresses& at, const char* label
   const ConvDesc& d = desc_;
   const std::int64_t channels = d.Cout / method_.vector;
   const std::int64_t columns = divide_up(d.W_out, method_.pixels);
+  const std::int64_t rows = divide_up(d.H_out, method_.rows);
   tk::DepthwiseParams p{};
   p.epilogue = epilogue_params(epilogue_, type_, d.Cout, d.Cout, method_.vector, at);
   p.window = window_of(d);
   p.channels = divisor(channels);
   p.columns = divisor(columns);
-  p.rows = divisor(d.H_out);
+  p.rows = divisor(rows);
   p.multiplier = divisor(d.cout_per_group());
-  p.threads = narrow(checked_mul(checked_mul(d.N, d.H_out * columns), channels));
+  p.threads = narrow(checked_mul(checked_mul(d.N, rows * columns), channels));
+  p.oH = narrow(d.H_out);
   p.oW = narrow(d.W_out);
   p.weights = narrow(d.Cout);
   return {method_.kernel,

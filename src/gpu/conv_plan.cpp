@@ -120,19 +120,21 @@ ProductShape product_of(const ConvDesc& d) {
   return {d.N * d.H_out * d.W_out, d.cout_per_group(), d.taps() * d.cin_per_group(), d.group};
 }
 
+std::string square_name(const ConvDesc& d, int vector, int pixels, int rows) {
+  const std::string name =
+      fmt::format("depthwise_{}x{}s{}_v{}o{}", d.kH, d.kW, d.stride_h, vector, pixels);
+  return rows == 1 ? name : fmt::format("{}d{}", name, rows);
+}
 // The kernel for squares that a depthwise convolution can use, or kCount.
-Method depthwise_square(const ConvDesc& d, DType type, int vector, int pixels) {
+Method depthwise_square(const ConvDesc& d, DType type, int vector, int pixels, int rows) {
   const bool fits = d.Cout == d.Cin && d.Cin % vector == 0 && d.kH == d.kW &&
                     d.stride_h == d.stride_w && d.dilation_h == 1 && d.dilation_w == 1;
-  Method m{Form::Depthwise, KernelId::kCount, vector, pixels, {}};
-  if (fits) {
-    m.kernel = kernel_of(
-        fmt::format("depthwise_{}x{}s{}_v{}o{}", d.kH, d.kW, d.stride_h, vector, pixels), type);
-  }
+  Method m{Form::Depthwise, KernelId::kCount, vector, pixels, rows, {}};
+  if (fits) m.kernel = kernel_of(square_name(d, vector, pixels, rows), type);
   return m;
 }
 Method depthwise_any(const ConvDesc& d, DType type) {
-  Method m{Form::Depthwise, KernelId::kCount, 1, 4, {}};
+  Method m{Form::Depthwise, KernelId::kCount, 1, 4, 1, {}};
   for (const int vector : {8, 4}) {
     if (d.Cout != d.Cin || d.Cin % vector != 0 || m.vector > 1) continue;
     if (kernel_of(fmt::format("depthwise_any_v{}", vector), type) != KernelId::kCount) {
@@ -149,20 +151,21 @@ Method fitted_square(const ConvDesc& d, DType type) {
   const auto threads = [&](std::int64_t vector, std::int64_t pixels) {
     return d.N * d.H_out * divide_up(d.W_out, pixels) * (d.Cin / vector) / 132;
   };
-  const auto square = [&](int vector, int pixels) {
-    return depthwise_square(d, type, vector, pixels);
+  const auto square = [&](int vector, int pixels, int rows = 1) {
+    return depthwise_square(d, type, vector, pixels, rows);
   };
   if (type != DType::F32) {
     if (d.kH == 5) return threads(8, 2) >= 200 && d.Cin % 8 == 0 ? square(8, 2) : square(4, 2);
     return square(8, threads(8, 2) >= 368 ? 2 : 1);
   }
-  if (d.stride_w == 1 && threads(4, 4) >= 512) return square(4, 4);
+  if (d.stride_w == 1 && threads(4, 4) >= 512)
+    return square(4, 4, d.kH == 5 && threads(4, 4) >= 768 ? 2 : 1);
   return square(4, threads(4, 2) >= (d.kH == 5 && d.stride_w == 1 ? 100 : 368) ? 2 : 1);
 }
 
 std::string depthwise_name(const ConvDesc& d, const Method& m, bool square) {
   if (!square) return "depthwise_any";
-  return fmt::format("depthwise_{}x{}s{}_v{}o{}", d.kH, d.kW, d.stride_h, m.vector, m.pixels);
+  return square_name(d, m.vector, m.pixels, m.rows);
 }
 
 struct Named {
@@ -172,7 +175,7 @@ struct Named {
 
 Named tiled_method(const ConvDesc& d, DType type, const TileChoice& choice, Form form) {
   const std::string prefix = form == Form::Fours ? "gemm_" : "gemm_any_";
-  Named r{tile_variant(prefix, choice), {form, KernelId::kCount, 1, 1, choice}};
+  Named r{tile_variant(prefix, choice), {form, KernelId::kCount, 1, 1, 1, choice}};
   r.method.kernel = kernel_of("conv_" + prefix + choice.tile->name, type);
   if (d.group * choice.splits > 65535) r.method.kernel = KernelId::kCount;
   return r;
@@ -186,8 +189,10 @@ std::vector<Named> all_variants(const ConvDesc& d, DType type) {
   if (is_depthwise(d)) {
     for (const int vector : {8, 4}) {
       for (const int pixels : {1, 2, 4}) {
-        const Method m = depthwise_square(d, type, vector, pixels);
-        add(depthwise_name(d, m, true), m);
+        for (const int rows : {1, 2}) {
+          const Method m = depthwise_square(d, type, vector, pixels, rows);
+          add(depthwise_name(d, m, true), m);
+        }
       }
     }
     const Method m = depthwise_any(d, type);
@@ -205,7 +210,7 @@ std::vector<Named> all_variants(const ConvDesc& d, DType type) {
       add(n.name, n.method);
     }
   }
-  add("direct", {Form::Direct, kernel_of("conv_direct", type), 1, 1, {}});
+  add("direct", {Form::Direct, kernel_of("conv_direct", type), 1, 1, 1, {}});
   return all;
 }
 
@@ -223,7 +228,7 @@ Named chosen(const ConvDesc& d, DType type) {
     const Named n = tiled_method(d, type, tile, fours ? Form::Fours : Form::Any);
     if (n.method.kernel != KernelId::kCount) return n;
   }
-  return {"direct", {Form::Direct, kernel_of("conv_direct", type), 1, 1, {}}};
+  return {"direct", {Form::Direct, kernel_of("conv_direct", type), 1, 1, 1, {}}};
 }
 
 Named wanted(const ConvDesc& d, DType type, std::string_view variant) {

@@ -59,8 +59,8 @@ class ConvPlan {
   struct Method {
     Form form = Form::Direct;
     KernelId kernel = KernelId::kCount;
-    int vector = 1, pixels = 1;  // a thread, Depthwise
-    TileChoice tile;             // Fours, Any
+    int vector = 1, pixels = 1, rows = 1;  // a thread, Depthwise
+    TileChoice tile;                       // Fours, Any
   };
 
  private:

@@ -45,14 +45,14 @@ static_assert(sizeof(WindowParams) == 44, "no padding");
 struct DepthwiseParams {
   EpilogueParams epilogue;
   WindowParams window;
-  tk_divisor channels;    // of the output, in vectors
-  tk_divisor columns;     // threads that share a row of the output
-  tk_divisor rows;        // oH
-  tk_divisor multiplier;  // output channels an input channel
-  tk_i32 threads;         // with work
-  tk_i32 oW, weights;     // channels of the output
+  tk_divisor channels;     // of the output, in vectors
+  tk_divisor columns;      // threads that share a row of the output
+  tk_divisor rows;         // threads that share a column of the output
+  tk_divisor multiplier;   // output channels an input channel
+  tk_i32 threads;          // with work
+  tk_i32 oH, oW, weights;  // channels of the output
 };
-static_assert(sizeof(DepthwiseParams) == 32 + 44 + 48 + 12, "no padding");
+static_assert(sizeof(DepthwiseParams) == 32 + 44 + 48 + 16, "no padding");
 
 // Weights [kD, kH, kW, C, O]: C channels of the group's input, O of all groups' output.
 struct ConvDirectParams {

@@ -1,5 +1,6 @@
 // Depthwise convolution over channels-last tensors: weights [kH, kW, O], O the channels of the
-// output. A thread computes V neighbouring channels of OWN neighbouring pixels of a row.
+// output. A thread computes V neighbouring channels of OWN neighbouring pixels of a row, or of DOWN
+// rows.
 #pragma once
 
 #include "gpu/dialect/dialect.hpp"
@@ -8,11 +9,11 @@
 namespace tk {
 
 struct tk_depthwise_part {
-  int channel, column, row;  // column: the first of OWN
+  int channel, column, row;  // column: the first of OWN, row: of DOWN
   int top, left;             // of its window
   tk_i64 image;              // rows of x before it
 };
-template <int V, int OWN>
+template <int V, int OWN, int DOWN>
 TK_FN void tk_find_depthwise(TK_PARAM DepthwiseParams& p, int thread, TK_LOCAL tk_depthwise_part& t,
                              TK_LOCAL tk_place& place) {
   t.channel = thread;
@@ -21,10 +22,11 @@ TK_FN void tk_find_depthwise(TK_PARAM DepthwiseParams& p, int thread, TK_LOCAL t
   const int image = tk_divmod(t.row, p.rows);
   t.channel *= V;
   t.column *= OWN;
+  t.row *= DOWN;
   t.top = t.row * p.window.sH - p.window.pT;
   t.left = t.column * p.window.sW - p.window.pL;
   t.image = tk_i64(image) * p.window.H;
-  place.base = (tk_i64(image) * int(p.rows.divisor) + t.row) * p.oW;
+  place.base = (tk_i64(image) * p.oH + t.row) * p.oW;
   place.row = t.column;
   place.row_gap = 0;
   place.height = p.oW;
@@ -46,16 +48,20 @@ struct tk_depthwise_window {
   };
 };
 
-// A row of the windows of a thread: what it reads of x from `x` on, and the weights from `w` on.
-template <class T, int V, int K, int COLUMNS>
-TK_FN void tk_load_row(TK_GLOBAL const T* x, TK_GLOBAL const T* w, TK_PARAM DepthwiseParams& p,
-                       int left, bool inside, TK_LOCAL tk_vec<V>* in, TK_LOCAL tk_vec<V>* weight) {
+// Of a row of the windows of a thread: what it reads of x from `x` on, and the weights.
+template <class T, int V, int COLUMNS>
+TK_FN void tk_load_pixels(TK_GLOBAL const T* x, TK_PARAM DepthwiseParams& p, int left, bool inside,
+                          TK_LOCAL tk_vec<V>* in) {
   TK_UNROLL for (int i = 0; i < COLUMNS; ++i) {
     tk_fill_vec(0.0f, in[i]);
     if (inside && tk_u32(left + i) < tk_u32(p.window.W)) {
       tk_load_vec(x + i * p.window.pixel, in[i]);
     }
   }
+}
+template <class T, int V, int K>
+TK_FN void tk_load_taps(TK_GLOBAL const T* w, TK_PARAM DepthwiseParams& p,
+                        TK_LOCAL tk_vec<V>* weight) {
   TK_UNROLL for (int s = 0; s < K; ++s) tk_load_vec(w + s * p.weights, weight[s]);
 }
 template <int V, int K, int S, int OWN>
@@ -74,7 +80,8 @@ template <class T, int V, int K, int S, int OWN>
 TK_FN void tk_one_row(TK_GLOBAL const T* x, TK_GLOBAL const T* w, TK_PARAM DepthwiseParams& p,
                       int left, TK_LOCAL tk_results<OWN, 1, V>& sum) {
   tk_vec<V> in[(OWN - 1) * S + K], weight[K];
-  tk_load_row<T, V, K, (OWN - 1) * S + K>(x, w, p, left, true, in, weight);
+  tk_load_pixels<T, V, (OWN - 1) * S + K>(x, p, left, true, in);
+  tk_load_taps<T, V, K>(w, p, weight);
   tk_add_row<V, K, S, OWN>(in, weight, sum);
 }
 
@@ -90,7 +97,7 @@ TK_FN void depthwise_square(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w
   if (thread >= p.threads) return;
   tk_depthwise_part t;
   tk_place place;
-  tk_find_depthwise<V, OWN>(p, thread, t, place);
+  tk_find_depthwise<V, OWN, 1>(p, thread, t, place);
   tk_results<OWN, 1, V> sum;
   tk_clear(sum);
   typedef tk_depthwise_window<V, K, S, OWN, int(sizeof(T))> Window;
@@ -101,8 +108,8 @@ TK_FN void depthwise_square(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w
     tk_vec<V> in[K][Window::kColumns], weight[K][K];
     TK_UNROLL for (int r = 0; r < K; ++r) {
       const bool inside = tk_u32(t.top + r) < tk_u32(p.window.H);
-      tk_load_row<T, V, K, Window::kColumns>(x + r * row, w + r * K * p.weights, p, t.left, inside,
-                                             in[r], weight[r]);
+      tk_load_pixels<T, V, Window::kColumns>(x + r * row, p, t.left, inside, in[r]);
+      tk_load_taps<T, V, K>(w + r * K * p.weights, p, weight[r]);
     }
     TK_UNROLL for (int r = 0; r < K; ++r) {
       if (tk_u32(t.top + r) < tk_u32(p.window.H)) tk_add_row<V, K, S, OWN>(in[r], weight[r], sum);
@@ -122,6 +129,40 @@ TK_FN void depthwise_square(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w
   tk_finish_all<OWN>(p.epilogue, place, bias, slope, residual, y, sum);
 }
 
+// K x K, stride 1, two rows of OWN pixels a thread: K + 1 rows of x serve both. Where there are
+// threads enough, time goes by what is read from the cache.
+template <class T, int V, int K, int OWN>
+TK_FN void depthwise_two_rows(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
+                              TK_GLOBAL const float* bias, TK_GLOBAL const float* slope,
+                              TK_GLOBAL const T* residual, TK_GLOBAL T* y,
+                              TK_PARAM DepthwiseParams& p, TK_SHARED tk_no_shared&) {
+  const int thread = int(c.bid.x * c.bdim.x + c.tid.x);
+  if (thread >= p.threads) return;
+  tk_depthwise_part t;
+  tk_place place;
+  tk_find_depthwise<V, OWN, 2>(p, thread, t, place);
+  tk_results<OWN, 1, V> upper, lower;
+  tk_clear(upper);
+  tk_clear(lower);
+  const tk_i64 row = tk_i64(p.window.W) * p.window.pixel;
+  x += (t.image + t.top) * row + (t.left * p.window.pixel + t.channel);
+  w += t.channel;
+  tk_vec<V> weight[2][K];  // of this row and of the one before
+  TK_UNROLL for (int r = 0; r <= K; ++r) {
+    if (r < K) tk_load_taps<T, V, K>(w + r * K * p.weights, p, weight[r & 1]);
+    if (tk_u32(t.top + r) < tk_u32(p.window.H)) {
+      tk_vec<V> in[OWN - 1 + K];
+      tk_load_pixels<T, V, OWN - 1 + K>(x + r * row, p, t.left, true, in);
+      if (r < K) tk_add_row<V, K, 1, OWN>(in, weight[r & 1], upper);
+      if (r > 0) tk_add_row<V, K, 1, OWN>(in, weight[(r - 1) & 1], lower);
+    }
+  }
+  tk_finish_all<OWN>(p.epilogue, place, bias, slope, residual, y, upper);
+  if (t.row + 1 == p.oH) return;
+  place.base += p.oW;
+  tk_finish_all<OWN>(p.epilogue, place, bias, slope, residual, y, lower);
+}
+
 // Any kernel. V > 1 asks for multiplier 1.
 template <class T, int V, int OWN>
 TK_FN void depthwise_any(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
@@ -132,7 +173,7 @@ TK_FN void depthwise_any(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
   if (thread >= p.threads) return;
   tk_depthwise_part t;
   tk_place place;
-  tk_find_depthwise<V, OWN>(p, thread, t, place);
+  tk_find_depthwise<V, OWN, 1>(p, thread, t, place);
   const int source = V > 1 ? t.channel : tk_div(t.channel, p.multiplier);
   tk_results<OWN, 1, V> sum;
   tk_clear(sum);
