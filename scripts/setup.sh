@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 packages=(
   build-essential cmake ninja-build ccache git pkg-config
   libfmt-dev libprotozero-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
-  zlib1g-dev libpng-dev libjpeg-dev
+  zlib1g-dev libre2-dev libpng-dev libjpeg-dev
   libgtest-dev libbenchmark-dev clang-14
   python3 python3-venv xz-utils
 )
