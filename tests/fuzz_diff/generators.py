@@ -1,0 +1,652 @@
+"""One function an operator (or family): a Random in, a Case out."""
+import dataclasses
+
+import numpy as np
+
+from values import FLOATS, INTS
+
+GENERATORS = {}
+
+
+@dataclasses.dataclass
+class Case:
+    op: str
+    inputs: dict                      # name → array; an omitted one is absent
+    attributes: dict = dataclasses.field(default_factory=dict)
+    outputs: tuple = ("y",)
+    opset: int = 17
+    constants: tuple = ()             # inputs that are always constants
+    may_be_constant: tuple = ()
+    fixed: tuple = ("w", "shape", "repeats", "axes", "starts", "ends", "steps", "pads", "sizes", "scales")  # no symbols in their shapes
+    tolerance: float = 0              # 0: by the output's type
+    steps: int = 0                    # integers may differ by so many
+    overflows: bool = False           # one side may be infinite where the other is not
+    order: list = None
+
+    def __post_init__(self):
+        if self.order is None:
+            self.order = list(self.inputs)
+        self.attributes = {k: v for k, v in self.attributes.items() if v is not None}
+
+
+def generator(*names):
+    def add(function):
+        for name in names:
+            GENERATORS[name] = lambda r, n=name, f=function: f(r, n)
+        return function
+    return add
+
+
+def flag(r, p=0.5):
+    return int(r.chance(p))
+
+
+@generator("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Elu", "Erf", "Exp", "Floor", "HardSigmoid",
+           "HardSwish", "LeakyRelu", "Log", "Neg", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus",
+           "Softsign", "Sqrt", "Tan", "Tanh", "ThresholdedRelu", "Celu", "Mish", "IsNaN", "Shrink")
+def unary(r, op):
+    integral = op in ("Abs", "Neg", "Sign") and r.chance(0.3)
+    dtype = r.pick((np.int32, np.int64, np.int8)) if integral else np.float32
+    attributes = {}
+    if op in ("Elu", "LeakyRelu", "ThresholdedRelu", "Celu") and r.chance(0.6):
+        attributes["alpha"] = r.pick((0.1, 1.5, 2.0))
+    if op == "HardSigmoid" and r.chance(0.5):
+        attributes.update(alpha=0.3, beta=0.4)
+    if op == "Shrink":
+        attributes.update(bias=r.pick((0.0, 0.5)), lambd=r.pick((0.5, 1.0)))
+    return Case(op, {"x": r.array(r.shape(), dtype, 0.3)}, attributes, opset=18 if op == "Mish" else 17, overflows=op in ("Exp", "Cosh", "Sinh"))
+
+
+@generator("Add", "Sub", "Mul", "Div", "Max", "Min", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+def binary(r, op):
+    dtype = r.pick(FLOATS + (np.int32, np.int64))
+    shape = r.shape()
+    a, b = (shape, r.part(shape)) if r.chance(0.5) else (r.part(shape), shape)
+    b = r.array(b, dtype, 0.2)
+    if op == "Div" and np.issubdtype(dtype, np.integer):
+        b = np.where((b == 0) | (b == -1), np.array(3, dtype), b)
+    return Case(op, {"a": r.array(a, dtype, 0.2), "b": b}, may_be_constant=("a", "b"))
+
+
+@generator("And", "Or", "Xor")
+def logical(r, op):
+    shape = r.shape()
+    return Case(op, {"a": r.array(shape, bool), "b": r.array(r.part(shape), bool)}, may_be_constant=("b",))
+
+
+@generator("Pow")
+def power(r, op):
+    shape = r.shape()
+    return Case(op, {"a": r.array(shape, np.float32, low=0.1, high=4), "b": r.array(r.part(shape), r.pick((np.float32, np.int32, np.int64)), low=-3, high=3)}, may_be_constant=("b",), tolerance=1e-4)
+
+
+@generator("Mod")
+def mod(r, op):
+    shape = r.shape()
+    dtype = r.pick((np.int32, np.int64, np.int8, np.uint8, np.float32))
+    b = r.array(r.part(shape), dtype, low=1, high=7)
+    if np.dtype(dtype).kind != "u" and r.chance(0.5):
+        b = (-b).astype(dtype)
+    return Case(op, {"a": r.array(shape, dtype), "b": b}, {"fmod": 1 if np.dtype(dtype).kind == "f" else flag(r)})
+
+
+@generator("BitShift")
+def bit_shift(r, op):
+    shape, dtype = r.shape(), r.pick((np.uint8, np.uint32, np.uint64))
+    return Case(op, {"a": r.array(shape, dtype, low=0, high=200), "b": r.array(shape, dtype, low=0, high=7)}, {"direction": r.pick(("LEFT", "RIGHT"))})
+
+
+@generator("BitwiseAnd", "BitwiseOr", "BitwiseXor")
+def bitwise(r, op):
+    shape, dtype = r.shape(), r.pick(INTS)
+    return Case(op, {"a": r.array(shape, dtype, 0.3), "b": r.array(r.part(shape), dtype, 0.3)}, opset=18)
+
+
+@generator("Clip")
+def clip(r, op):
+    inputs = {"x": r.array(r.shape(), r.pick(FLOATS + (np.int32, np.int64)), 0.2)}
+    dtype, order = inputs["x"].dtype, ["x", "", ""]
+    for i, name in ((1, "low"), (2, "high")):
+        if r.chance(0.7):
+            inputs[name] = r.array((), dtype)
+            order[i] = name
+    return Case(op, inputs, order=order, may_be_constant=("low", "high"))
+
+
+@generator("Where")
+def where(r, op):
+    shape, dtype = r.shape(), r.pick((np.float32, np.int64, np.uint8, np.int32))
+    return Case(op, {"c": r.array(r.part(shape), bool), "a": r.array(shape, dtype, 0.2), "b": r.array(r.part(shape), dtype)})
+
+
+@generator("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp",
+           "ReduceSumSquare")
+def reduce(r, op):
+    shape = r.shape(1, 4, 0 if op in ("ReduceMax", "ReduceMin", "ReduceMean") else 0.03)
+    dtype = r.pick((np.float32, np.float32, np.int32, np.int64)) if op in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceMean") else np.float32
+    if op == "ReduceMean":
+        dtype = np.float32
+    low, high = (0.1, 2) if op in ("ReduceLogSum", "ReduceProd") and dtype == np.float32 else (None, None)
+    x = r.array(shape, dtype, low=low, high=high)
+    axes = r.some(range(len(shape)))
+    axes = [a - len(shape) if r.chance(0.3) else a for a in axes]
+    attributes = {"keepdims": flag(r)}
+    if r.chance(0.5):
+        if op == "ReduceSum":
+            return Case(op, {"x": x, "axes": np.array(axes, np.int64)}, attributes, opset=13, constants=("axes",))
+        return Case(op, {"x": x}, {**attributes, "axes": axes or None}, opset=13)
+    return Case(op, {"x": x, "axes": np.array(axes, np.int64)}, {**attributes, "noop_with_empty_axes": flag(r)}, opset=18, constants=("axes",))
+
+
+@generator("ArgMax", "ArgMin")
+def arg_reduce(r, op):
+    shape = r.shape(1, 4, 0)
+    return Case(op, {"x": r.array(shape, r.pick((np.float32, np.int32, np.int8, np.uint8)))}, {"axis": r.axis(len(shape)), "keepdims": flag(r), "select_last_index": flag(r)}, opset=13)
+
+
+@generator("Softmax", "LogSoftmax", "Hardmax")
+def softmax(r, op):
+    shape = r.shape(1, 4, 0)
+    return Case(op, {"x": r.array(shape, np.float32)}, {"axis": r.axis(len(shape))}, opset=r.pick((11, 13)))
+
+
+@generator("CumSum")
+def cumsum(r, op):
+    shape = r.shape(1, 4)
+    return Case(op, {"x": r.array(shape, r.pick((np.float32, np.int32, np.int64))), "axis": np.array(r.axis(len(shape)), np.int32)}, {"exclusive": flag(r), "reverse": flag(r)}, may_be_constant=("axis",), opset=14)
+
+
+@generator("TopK")
+def topk(r, op):
+    shape = r.shape(1, 3, 0)
+    axis = r.axis(len(shape))
+    x = r.g.permutation(int(np.prod(shape))).reshape(shape).astype(r.pick((np.float32, np.int64, np.int32)))
+    return Case(op, {"x": x, "k": np.array([r.integer(0, shape[axis])], np.int64)}, {"axis": axis, "largest": flag(r), "sorted": 1}, ("y", "i"), opset=11, may_be_constant=("k",))
+
+
+@generator("Transpose")
+def transpose(r, op):
+    shape = r.shape(0, 5)
+    perm = None if not shape or r.chance(0.2) else [int(i) for i in r.g.permutation(len(shape))]
+    return Case(op, {"x": r.array(shape, r.pick(FLOATS + INTS))}, {"perm": perm})
+
+
+@generator("Reshape")
+def reshape(r, op):
+    shape = r.shape(1, 4)
+    target = list(r.g.permutation(shape))
+    if r.chance(0.5) and len(target) > 1:
+        target = [target[0] * target[1]] + target[2:]
+    zero = 0 in shape
+    if r.chance(0.5) and not zero:
+        target[r.integer(0, len(target) - 1)] = -1
+    return Case(op, {"x": r.array(shape, np.float32), "shape": np.array(target, np.int64)}, {"allowzero": 1 if zero else 0}, opset=14, may_be_constant=("shape",))
+
+
+@generator("Expand")
+def expand(r, op):
+    shape = r.shape(0, 4)
+    return Case(op, {"x": r.array(r.part(shape), r.pick((np.float32, np.int64))), "shape": np.array(shape, np.int64)}, opset=13, may_be_constant=("shape",))
+
+
+@generator("Tile")
+def tile(r, op):
+    shape = r.shape(1, 4)
+    return Case(op, {"x": r.array(shape, r.pick((np.float32, np.int64))), "repeats": np.array([r.integer(0, 3) for _ in shape], np.int64)}, opset=13, may_be_constant=("repeats",))
+
+
+@generator("Concat")
+def concat(r, op):
+    shape = r.shape(1, 4)
+    axis, dtype = r.axis(len(shape)), r.pick(FLOATS + INTS)
+    inputs = {}
+    for i in range(r.integer(1, 4)):
+        s = list(shape)
+        s[axis] = r.size(0.1)
+        inputs[f"x{i}"] = r.array(s, dtype)
+    return Case(op, inputs, {"axis": axis}, opset=13, may_be_constant=("x1",))
+
+
+@generator("Split")
+def split(r, op):
+    shape = list(r.shape(1, 4, 0))
+    axis, parts = r.axis(len(shape)), [r.size(0.1) for _ in range(r.integer(1, 4))]
+    shape[axis] = sum(parts)
+    outputs = tuple(f"y{i}" for i in range(len(parts)))
+    return Case(op, {"x": r.array(shape, np.float32), "split": np.array(parts, np.int64)}, {"axis": axis}, outputs, opset=13, constants=("split",))
+
+
+@generator("Slice")
+def cut(r, op):
+    shape = r.shape(1, 4)
+    axes = r.some(range(len(shape)), 1)
+    big = 2**31 - 1
+    starts = [r.pick((0, 1, -1, r.integer(-20, 20), -big, big)) for _ in axes]
+    ends = [r.pick((0, 1, -1, r.integer(-20, 20), -big, big)) for _ in axes]
+    steps = [r.pick((1, 1, 2, -1, -2, 5, -7)) for _ in axes]
+    axes = [a - len(shape) if r.chance(0.3) else a for a in axes]
+    names = ("starts", "ends", "axes", "steps")
+    arrays = {n: np.array(v, np.int64) for n, v in zip(names, (starts, ends, axes, steps))}
+    return Case(op, {"x": r.array(shape, r.pick((np.float32, np.int64))), **arrays}, opset=13, constants=names if r.chance(0.7) else ("axes",))
+
+
+@generator("Gather")
+def gather(r, op):
+    shape = r.shape(1, 4, 0)
+    axis = r.axis(len(shape))
+    index = r.array(r.shape(0, 3), r.pick((np.int32, np.int64)), low=-shape[axis], high=shape[axis] - 1)
+    return Case(op, {"x": r.array(shape, r.pick((np.float32, np.int64, np.uint8))), "i": index}, {"axis": axis}, opset=13, may_be_constant=("i", "x"))
+
+
+@generator("GatherElements")
+def gather_elements(r, op):
+    shape = r.shape(1, 4, 0)
+    axis = r.axis(len(shape))
+    sizes = list(shape)
+    sizes[axis] = r.size()
+    return Case(op, {"x": r.array(shape, r.pick((np.float32, np.int64))), "i": r.array(sizes, np.int64, low=-shape[axis], high=shape[axis] - 1)}, {"axis": axis}, opset=13)
+
+
+@generator("GatherND")
+def gather_nd(r, op):
+    shape = r.shape(1, 4, 0)
+    batch = r.integer(0, len(shape) - 1)
+    k = r.integer(1, len(shape) - batch)
+    outer = shape[:batch] + r.shape(0 if batch else 1, 2, 0)
+    index = np.stack([r.array(outer, np.int64, low=-shape[batch + j], high=shape[batch + j] - 1) for j in range(k)], -1)
+    return Case(op, {"x": r.array(shape, np.float32), "i": index}, {"batch_dims": batch}, opset=13, fixed=("i",))
+
+
+@generator("ScatterElements")
+def scatter_elements(r, op):
+    shape = r.shape(1, 3, 0)
+    axis = r.axis(len(shape))
+    sizes = [r.integer(1, s) for s in shape]
+    reduction = r.pick(("none", "add", "mul", "max", "min"))
+    i = r.array(sizes, np.int64, low=0, high=shape[axis] - 1)
+    if reduction == "none":  # the last of several is not defined
+        i = np.argsort(r.g.random(sizes), axis=axis).astype(np.int64)
+    return Case(op, {"x": r.array(shape, np.float32), "i": i, "u": r.array(sizes, np.float32)}, {"axis": axis, "reduction": reduction}, opset=18)
+
+
+@generator("ScatterND")
+def scatter_nd(r, op):
+    shape = r.shape(1, 3, 0)
+    k = r.integer(1, len(shape))
+    all_places = np.stack(np.meshgrid(*(np.arange(s) for s in shape[:k]), indexing="ij"), -1).reshape(-1, k)
+    chosen = all_places[r.g.permutation(len(all_places))[:r.integer(1, len(all_places))]].astype(np.int64)
+    updates = r.array((len(chosen),) + shape[k:], np.float32)
+    return Case(op, {"x": r.array(shape, np.float32), "i": chosen, "u": updates}, {"reduction": r.pick(("none", "add", "mul"))}, opset=16, fixed=("i",))
+
+
+@generator("Pad")
+def pad(r, op):
+    shape = r.shape(1, 4, 0)
+    mode = r.pick(("constant", "edge", "reflect"))
+    most = [s - 1 if mode == "reflect" else 4 for s in shape]
+    pads = [r.integer(0, m) for m in most] + [r.integer(0, m) for m in most]
+    if mode == "constant" and r.chance(0.3):
+        a = r.integer(0, len(shape) - 1)
+        pads[a] = -r.integer(0, shape[a] - 1)
+    inputs = {"x": r.array(shape, r.pick((np.float32, np.int64, np.float64))), "pads": np.array(pads, np.int64)}
+    if mode == "constant" and r.chance(0.5):
+        inputs["value"] = r.array((), inputs["x"].dtype)
+    return Case(op, inputs, {"mode": mode}, opset=13, may_be_constant=("pads", "value"))
+
+
+def spatial(r, rank, low=1, high=3):
+    return [r.integer(low, high) for _ in range(rank)]
+
+
+def window(r, rank, pooling=False):
+    """kernel, attributes and a size of the input at least as large as the window."""
+    kernel, strides, dilations = spatial(r, rank, 1, 4), spatial(r, rank), [r.pick((1, 1, 1, 2)) for _ in range(rank)]
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
+    attributes = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
+    kind = r.pick(("NOTSET", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"))
+    if kind == "NOTSET":
+        most = [k - 1 if pooling else 3 for k in kernel]
+        attributes["pads"] = [r.integer(0, m) for m in most] + [r.integer(0, m) for m in most]
+    else:
+        attributes["auto_pad"] = kind
+        if kind.startswith("SAME"):
+            attributes["dilations"] = [1] * rank
+    return kernel, attributes, [e + r.integer(0, 9) for e in reach]
+
+
+@generator("Conv")
+def conv(r, op):
+    rank = r.pick((1, 2, 2, 2, 3))
+    kernel, attributes, size = window(r, rank)
+    group = r.pick((1, 1, 1, 2, 3, 8))
+    c, o = group * r.integer(1, 9), group * r.integer(1, 9)
+    if r.chance(0.2):
+        group, o = c, c * r.integer(1, 2)
+    inputs = {"x": r.array((r.integer(1, 2), c, *size), np.float32), "w": r.array((o, c // group, *kernel), np.float32)}
+    if r.chance(0.5):
+        inputs["b"] = r.array((o,), np.float32)
+    return Case(op, inputs, {**attributes, "group": group}, opset=11, may_be_constant=("w", "b"), constants=("w", "b") if r.chance(0.6) else ())
+
+
+@generator("ConvTranspose")
+def conv_transpose(r, op):
+    rank = r.pick((1, 2, 2, 3))
+    kernel, attributes, size = window(r, rank)
+    group = r.pick((1, 1, 2, 3))
+    c, o = group * r.integer(1, 6), group * r.integer(1, 6)
+    attributes.pop("auto_pad", None)
+    attributes["pads"] = [r.integer(0, max(0, (k - 1) // 2)) for k in kernel] * 2
+    if r.chance(0.4):
+        attributes["output_padding"] = [r.integer(0, s - 1) for s in attributes["strides"]]
+    inputs = {"x": r.array((r.integer(1, 2), c, *size), np.float32), "w": r.array((c, o // group, *kernel), np.float32)}
+    if r.chance(0.5):
+        inputs["b"] = r.array((o,), np.float32)
+    return Case(op, inputs, {**attributes, "group": group}, opset=11, constants=("w", "b") if r.chance(0.6) else ())
+
+
+@generator("MaxPool", "AveragePool", "LpPool")
+def pool(r, op):
+    rank = r.pick((1, 2, 2, 3))
+    kernel, attributes, size = window(r, rank, True)
+    dtype = np.float32
+    if op != "MaxPool":
+        attributes.pop("dilations")
+        size = [k + r.integer(0, 9) for k in kernel]
+    if op == "AveragePool":
+        attributes["count_include_pad"] = flag(r)
+    if op == "LpPool":
+        attributes["p"] = r.integer(1, 3)
+    if op == "MaxPool" and r.chance(0.2):
+        dtype = r.pick((np.int8, np.uint8))
+    if op != "LpPool":
+        attributes["ceil_mode"] = flag(r, 0.3)
+    x = r.array((r.integer(1, 2), r.integer(1, 9), *size), dtype)
+    outputs = ("y", "i") if op == "MaxPool" and r.chance(0.3) else ("y",)
+    return Case(op, {"x": x}, attributes, outputs, opset=11 if op == "LpPool" else 12 if op == "MaxPool" else 11)
+
+
+@generator("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+def global_pool(r, op):
+    return Case(op, {"x": r.array(r.shape(3, 5, 0), np.float32)}, opset=13)
+
+
+@generator("MatMul")
+def matmul(r, op):
+    m, n, k, batch, dtype = r.size(0), r.size(0), r.size(0.03), r.shape(0, 2, 0), r.pick((np.float32, np.float32, np.float64, np.int32, np.int64))
+    a, b = ((*batch, m, k), (*r.part(batch), k, n)) if r.chance(0.8) else ((k,), (*batch, k, n))
+    return Case(op, {"a": r.array(a, dtype), "b": r.array(b, dtype)}, opset=13, may_be_constant=("b",))
+
+
+@generator("Gemm")
+def gemm(r, op):
+    m, n, k = r.size(0), r.size(0), r.size(0)
+    ta, tb = flag(r), flag(r)
+    inputs = {"a": r.array((k, m) if ta else (m, k), np.float32), "b": r.array((n, k) if tb else (k, n), np.float32)}
+    if r.chance(0.6):
+        inputs["c"] = r.array(r.part((m, n)), np.float32)
+    return Case(op, inputs, {"transA": ta, "transB": tb, "alpha": r.pick((1.0, 0.5)), "beta": r.pick((1.0, 2.0, 0.0))}, opset=13, may_be_constant=("b", "c"))
+
+
+@generator("Einsum")
+def einsum(r, op):
+    size = {c: r.size(0) for c in "ijklb"}
+    a, b, y = r.pick((("ij", "jk", "ik"), ("bij", "bjk", "bik"), ("ij", "ij", ""), ("i", "j", "ij"), ("bij", "jk", "bki"), ("ijk", "jk", "i"), ("bijk", "bikl", "bijl")))
+    shapes = [tuple(size[c] for c in s) for s in (a, b)]
+    return Case(op, {"a": r.array(shapes[0], np.float32), "b": r.array(shapes[1], np.float32)}, {"equation": f"{a},{b}->{y}"}, opset=12)
+
+
+@generator("BatchNormalization")
+def batch_norm(r, op):
+    shape = r.shape(2, 4, 0)
+    c = shape[1]
+    inputs = {"x": r.array(shape, np.float32), **{n: r.array((c,), np.float32) for n in ("scale", "bias", "mean")}, "var": r.array((c,), np.float32, low=0.1, high=2)}
+    return Case(op, inputs, {"epsilon": r.pick((1e-5, 1e-2))}, opset=15, may_be_constant=("scale", "bias", "mean", "var"))
+
+
+@generator("InstanceNormalization")
+def instance_norm(r, op):
+    shape = r.shape(3, 4, 0)
+    return Case(op, {"x": r.array(shape, np.float32), "s": r.array((shape[1],), np.float32), "b": r.array((shape[1],), np.float32)}, opset=6, tolerance=2e-4)
+
+
+@generator("LayerNormalization")
+def layer_norm(r, op):
+    shape = r.shape(1, 4, 0)
+    axis = r.axis(len(shape))
+    inner = shape[axis:]
+    inputs = {"x": r.array(shape, np.float32), "s": r.array(inner, np.float32)}
+    if r.chance(0.6):
+        inputs["b"] = r.array(inner, np.float32)
+    return Case(op, inputs, {"axis": axis}, opset=17, tolerance=2e-4)
+
+
+@generator("LpNormalization")
+def lp_norm(r, op):
+    shape = r.shape(1, 4, 0)
+    return Case(op, {"x": r.array(shape, np.float32, low=0.1, high=1)}, {"axis": r.axis(len(shape)), "p": r.pick((1, 2))}, opset=13)
+
+
+@generator("LRN")
+def lrn(r, op):
+    return Case(op, {"x": r.array(r.shape(4, 4, 0), np.float32)}, {"size": r.pick((1, 3, 5)), "alpha": 0.01, "bias": r.pick((1.0, 2.0))}, opset=13)
+
+
+@generator("Resize")
+def resize(r, op):
+    shape = (r.integer(1, 2), r.integer(1, 3), r.integer(1, 9), r.integer(1, 9))
+    mode = r.pick(("nearest", "linear", "cubic"))
+    coordinates = r.pick(("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"))
+    attributes = {"mode": mode, "coordinate_transformation_mode": coordinates}
+    if mode == "nearest":
+        attributes["nearest_mode"] = r.pick(("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"))
+    sizes = [*shape[:2], r.integer(1, 20), r.integer(1, 20)]
+    if r.chance(0.5):
+        return Case(op, {"x": r.array(shape, np.float32), "sizes": np.array(sizes, np.int64)}, attributes, opset=13, order=["x", "", "", "sizes"], may_be_constant=("sizes",), tolerance=1e-4)
+    scales = [1, 1, r.pick((0.5, 1.5, 2.0, 3.0, 0.7)), r.pick((0.5, 1.5, 2.0, 3.0, 0.7))]
+    return Case(op, {"x": r.array(shape, np.float32), "scales": np.array(scales, np.float32)}, attributes, opset=13, order=["x", "", "scales"], may_be_constant=("scales",), tolerance=1e-4)
+
+
+@generator("OneHot")
+def one_hot(r, op):
+    depth = r.integer(1, 6)
+    index = r.array(r.shape(0, 3), r.pick((np.int64, np.int32)), low=-depth - 1, high=depth + 1)
+    return Case(op, {"i": index, "depth": np.array(depth, np.int64), "values": r.array((2,), np.float32)}, {"axis": r.axis(index.ndim + 1)}, opset=11, may_be_constant=("depth",))
+
+
+@generator("Trilu")
+def trilu(r, op):
+    shape = r.shape(2, 4)
+    return Case(op, {"x": r.array(shape, r.pick((np.float32, np.int64))), "k": np.array(r.integer(-6, 6), np.int64)}, {"upper": flag(r)}, opset=14, may_be_constant=("k",))
+
+
+@generator("NonZero", "IsInf", "Shape", "Size", "Not", "Identity", "Flatten")
+def simple(r, op):
+    shape = r.shape(1 if op == "NonZero" else 0)
+    dtype = bool if op == "Not" else np.float32
+    return Case(op, {"x": np.round(r.array(shape, dtype, 0.3)) if dtype != bool else r.array(shape, bool)}, {"axis": r.integer(-len(shape), len(shape)) if op == "Flatten" else None}, opset=13 if op != "IsInf" else 10)
+
+
+@generator("Compress")
+def compress(r, op):
+    shape = r.shape(1, 3, 0)
+    axis = r.axis(len(shape)) if r.chance(0.7) else None
+    limit = shape[axis] if axis is not None else int(np.prod(shape))
+    return Case(op, {"x": r.array(shape, np.float32), "c": r.array((r.integer(0, limit),), bool)}, {"axis": axis}, opset=11)
+
+
+@generator("Unique")
+def unique(r, op):
+    shape = r.shape(1, 3, 0)
+    axis = r.axis(len(shape)) if r.chance(0.4) else None
+    return Case(op, {"x": r.array(shape, r.pick((np.int64, np.float32)), low=0, high=4).round()}, {"axis": axis, "sorted": 1}, ("y", "first", "inverse", "counts"), opset=11)
+
+
+@generator("Cast")
+def cast(r, op):
+    import onnx
+    source, to = r.pick(FLOATS + INTS + (bool,)), np.dtype(r.pick(FLOATS + INTS + (bool,)))
+    x = r.array(r.shape(), source)
+    if np.dtype(source).kind == "f" and to.kind in "iu":
+        x = np.clip(x, 0, 100).astype(source)
+    return Case(op, {"x": x}, {"to": onnx.helper.np_dtype_to_tensor_dtype(to)}, opset=13)
+
+
+@generator("QuantizeLinear")
+def quantize(r, op):
+    shape = r.shape(1, 4)
+    dtype = r.pick((np.int8, np.uint8))
+    axis = r.axis(len(shape)) if r.chance(0.5) else None
+    sizes = () if axis is None else (shape[axis],)
+    return Case(op, {"x": r.array(shape, np.float32), "s": r.array(sizes, np.float32, low=0.01, high=0.2), "z": r.array(sizes, dtype)}, {"axis": axis}, opset=13, may_be_constant=("s", "z"), steps=1)
+
+
+@generator("DequantizeLinear")
+def dequantize(r, op):
+    shape = r.shape(1, 4)
+    dtype = r.pick((np.int8, np.uint8))
+    axis = r.axis(len(shape)) if r.chance(0.5) else None
+    sizes = () if axis is None else (shape[axis],)
+    return Case(op, {"x": r.array(shape, dtype, 0.3), "s": r.array(sizes, np.float32, low=0.01, high=0.2), "z": r.array(sizes, dtype)}, {"axis": axis}, opset=13, may_be_constant=("x", "s", "z"))
+
+
+@generator("DynamicQuantizeLinear")
+def dynamic_quantize(r, op):
+    return Case(op, {"x": r.array(r.shape(0, 4, 0), np.float32)}, {}, ("y", "s", "z"), opset=11, steps=1)
+
+
+@generator("MatMulInteger")
+def matmul_integer(r, op):
+    m, n, k = r.size(0), r.size(0), r.size(0)
+    a, b = r.array((m, k), r.pick((np.int8, np.uint8)), 0.5), r.array((k, n), r.pick((np.int8, np.uint8)), 0.5)
+    inputs = {"a": a, "b": b}
+    if r.chance(0.6):
+        inputs["az"] = r.array((), a.dtype)
+        inputs["bz"] = r.array((), b.dtype)
+    return Case(op, inputs, opset=10, may_be_constant=("b",))
+
+
+@generator("ConvInteger")
+def conv_integer(r, op):
+    kernel, attributes, size = window(r, 2)
+    c, o = r.integer(1, 6), r.integer(1, 6)
+    x, w = r.array((1, c, *size), np.uint8, 0.5), r.array((o, c, *kernel), np.uint8, 0.5)
+    inputs = {"x": x, "w": w}
+    if r.chance(0.6):
+        inputs["xz"] = r.array((), np.uint8)
+        inputs["wz"] = r.array((), np.uint8)
+    return Case(op, inputs, attributes, opset=10)
+
+
+@generator("LSTM", "GRU", "RNN")
+def recurrent(r, op):
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[op]
+    steps, batch, inputs_, hidden = r.integer(1, 5), r.integer(1, 3), r.integer(1, 9), r.integer(1, 9)
+    direction = r.pick(("forward", "reverse", "bidirectional"))
+    d = 2 if direction == "bidirectional" else 1
+    inputs = {"x": r.array((steps, batch, inputs_), np.float32), "w": r.array((d, gates * hidden, inputs_), np.float32), "r": r.array((d, gates * hidden, hidden), np.float32)}
+    order = ["x", "w", "r"]
+    for name, p, make in (("b", 0.7, lambda: r.array((d, 2 * gates * hidden), np.float32)),
+                          ("lengths", 0.3, lambda: r.array((batch,), np.int32, low=1, high=steps)),
+                          ("h", 0.5, lambda: r.array((d, batch, hidden), np.float32))):
+        if r.chance(p):
+            inputs[name] = make()
+            order.append(name)
+        else:
+            order.append("")
+    outputs = ("y", "yh")
+    if op == "LSTM":
+        outputs += ("yc",)
+        if r.chance(0.5):
+            inputs["c"] = r.array((d, batch, hidden), np.float32)
+            order.append("c")
+    attributes = {"hidden_size": hidden, "direction": direction}
+    if op == "GRU":
+        attributes["linear_before_reset"] = flag(r)
+    return Case(op, inputs, attributes, outputs, opset=14, constants=("w", "r", "b") if r.chance(0.7) else (), order=order)
+
+
+@generator("DepthToSpace", "SpaceToDepth")
+def depth_space(r, op):
+    b = r.pick((1, 2, 3))
+    n, c, h, w = r.integer(1, 2), r.integer(1, 3), r.integer(1, 4), r.integer(1, 4)
+    shape = (n, c * b * b, h, w) if op == "DepthToSpace" else (n, c, h * b, w * b)
+    return Case(op, {"x": r.array(shape, np.float32)}, {"blocksize": b, "mode": r.pick(("DCR", "CRD")) if op == "DepthToSpace" else None}, opset=13)
+
+
+@generator("Range")
+def span(r, op):
+    dtype = r.pick((np.float32, np.int64, np.int32))
+    return Case(op, {"a": np.array(r.integer(-5, 5), dtype), "b": np.array(r.integer(-20, 20), dtype), "s": np.array(r.pick((1, 2, 3, -1, -2)), dtype)}, opset=11, may_be_constant=("a", "s"))
+
+
+@generator("ReverseSequence")
+def reverse_sequence(r, op):
+    shape = r.shape(2, 4, 0)
+    time = r.integer(0, 1)
+    lengths = r.array((shape[1 - time],), np.int64, low=1, high=shape[time])
+    return Case(op, {"x": r.array(shape, np.float32), "n": lengths}, {"time_axis": time, "batch_axis": 1 - time}, opset=10)
+
+
+@generator("GridSample")
+def grid_sample(r, op):
+    n, c = r.integer(1, 2), r.integer(1, 3)
+    x = r.array((n, c, r.integer(1, 7), r.integer(1, 7)), np.float32)
+    grid = r.array((n, r.integer(1, 5), r.integer(1, 5), 2), np.float32, low=-1.5, high=1.5)
+    return Case(op, {"x": x, "grid": grid}, {"mode": r.pick(("bilinear", "nearest", "bicubic")), "padding_mode": r.pick(("zeros", "border", "reflection")), "align_corners": flag(r)}, opset=16, tolerance=1e-4)
+
+
+@generator("RoiAlign")
+def roi_align(r, op):
+    n, rois = r.integer(1, 2), r.integer(0, 4)
+    x = r.array((n, r.integer(1, 3), r.integer(2, 9), r.integer(2, 9)), np.float32)
+    box = np.sort(r.array((rois, 2, 2), np.float32, low=0, high=8), 1).reshape(rois, 4)
+    attributes = {"output_height": r.integer(1, 4), "output_width": r.integer(1, 4), "sampling_ratio": r.integer(0, 3), "spatial_scale": r.pick((1.0, 0.5)), "mode": r.pick(("avg", "max")), "coordinate_transformation_mode": r.pick(("half_pixel", "output_half_pixel"))}
+    return Case(op, {"x": x, "rois": box, "b": r.array((rois,), np.int64, low=0, high=n - 1)}, attributes, opset=16, tolerance=1e-4)
+
+
+@generator("NonMaxSuppression")
+def nms(r, op):
+    n, boxes, classes = r.integer(1, 2), r.integer(1, 12), r.integer(1, 3)
+    box = np.sort(r.array((n, boxes, 2, 2), np.float32, low=0, high=10), 2).reshape(n, boxes, 4)
+    scores = (r.g.permutation(n * classes * boxes).reshape(n, classes, boxes) / (n * classes * boxes)).astype(np.float32)
+    return Case(op, {"boxes": box, "scores": scores, "max": np.array([r.integer(0, 8)], np.int64), "iou": np.array([r.pick((0.0, 0.3, 0.5, 1.0))], np.float32), "score": np.array([r.pick((0.0, 0.3))], np.float32)}, opset=11, may_be_constant=("max", "iou", "score"))
+
+
+@generator("EyeLike", "ConstantOfShape")
+def filled(r, op):
+    if op == "EyeLike":
+        return Case(op, {"x": r.array(r.shape(2, 2), np.float32)}, {"k": r.integer(-4, 4)}, opset=9)
+    return Case(op, {"x": np.array(r.shape(1, 4), np.int64)}, opset=9, may_be_constant=("x",), fixed=("x",))
+
+
+@generator("Squeeze", "Unsqueeze")
+def squeeze(r, op):
+    shape = list(r.shape(1, 3))
+    if op == "Squeeze":
+        axes = r.some(range(len(shape)), 1)
+        for a in axes:
+            shape[a] = 1
+        rank = len(shape)
+    else:
+        rank = len(shape) + r.integer(1, 2)
+        axes = r.some(range(rank), rank - len(shape))[: rank - len(shape)]
+    axes = [a - rank if r.chance(0.3) else a for a in axes]
+    return Case(op, {"x": r.array(shape, np.float32), "axes": np.array(axes, np.int64)}, opset=13, may_be_constant=("axes",))
+
+
+@generator("Sum", "Mean")
+def variadic(r, op):
+    shape = r.shape()
+    return Case(op, {f"x{i}": r.array(shape if i == 0 else r.part(shape), np.float32) for i in range(r.integer(1, 4))}, opset=13)
+
+
+@generator("PRelu")
+def prelu(r, op):
+    shape = r.shape(1, 4)
+    return Case(op, {"x": r.array(shape, np.float32), "s": r.array(r.part(shape), np.float32)}, opset=16, may_be_constant=("s",))
+
+
+@generator("Det")
+def det(r, op):
+    n = r.integer(1, 4)
+    return Case(op, {"x": r.array((*r.shape(0, 2, 0), n, n), np.float32)}, opset=11, tolerance=1e-4)
