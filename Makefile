@@ -5,7 +5,7 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 VENV ?= .venv
 
-.PHONY: all demo test test-sanitizers bench bench-models models setup format lint clean
+.PHONY: all demo test test-sanitizers bench bench-models bench-peers models setup format lint clean
 
 all: build/release/treadle
 
@@ -38,6 +38,16 @@ bench: build/release/treadle
 # The models of bench/suites/nightly.toml that are made rather than shipped, in build/bench/models.
 bench-models: build/.setup
 	$(VENV)/bin/python bench/models/generate.py
+
+# treadle beside ONNX Runtime, OpenVINO, ncnn and tract: build/bench/peers.jsonl and its table. For more
+# options: .venv-peers/bin/python scripts/bench_peers.py --help
+bench-peers: build/release/treadle .venv-peers/.ready
+	.venv-peers/bin/python scripts/bench_peers.py
+
+.venv-peers/.ready: scripts/requirements-peers.txt
+	python3 -m venv .venv-peers
+	.venv-peers/bin/pip install -q --disable-pip-version-check --no-deps -r $<
+	@touch $@
 
 # The table of every model against its reference outputs: docs/models.md.
 models: build/release/treadle

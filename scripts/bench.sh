@@ -3,4 +3,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 .venv/bin/python scripts/bench_load.py build/release/treadle build/bench
-.venv/bin/python scripts/bench_peers.py --rounds "${ROUNDS:-2}" "$@"
+.venv/bin/python scripts/bench_peers.py --engines treadle,onnxruntime --rounds "${ROUNDS:-2}" "$@"

@@ -14,7 +14,7 @@ import sys
 import onnx
 from onnx import numpy_helper
 
-from bench_peers import MODELS, ROOT, SHAPES, TREADLE
+from bench_models import MODELS, ROOT, SHAPES, TREADLE
 
 LIMIT_MB = 25
 
