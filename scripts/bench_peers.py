@@ -27,7 +27,7 @@ CHILD = pathlib.Path(__file__).resolve().parent / "peer_engine.py"
 TIMEOUT = 120
 REPEATS = 2  # of a disturbed measurement
 FIRST_PROBES = 3
-TOLERANCE = 1e-3  # absolute and relative, against the reference engine
+TOLERANCE = 1e-3  # relative, to an element or to the largest of the output
 INT8 = {"qlstm", "qtdnn"}
 
 
@@ -85,8 +85,15 @@ class Model:
     def convert(self):
         """For ncnn; not part of what is measured."""
         import importlib.util
+        import onnx
         pnnx = pathlib.Path(importlib.util.find_spec("pnnx").origin).parent / "pnnx"  # importing it asks for torch
-        (self.work / "net.onnx").symlink_to(self.path)
+        # Old files list their weights among the inputs, for which pnnx then wants shapes.
+        network = onnx.load(self.path)
+        weights = {w.name for w in network.graph.initializer}
+        inputs = [i for i in network.graph.input if i.name not in weights]
+        del network.graph.input[:]
+        network.graph.input.extend(inputs)
+        onnx.save(network, self.work / "net.onnx")
         letter = {"f": "f", "i": "i", "u": "u"}
         shapes = ",".join(f"[{','.join(map(str, v.shape))}]{letter[v.dtype.kind]}{v.dtype.itemsize * 8}" for v in self.inputs.values())
         try:
@@ -141,8 +148,9 @@ def difference(found, expected):
                 return f"output {i}: differs"
             continue
         f, e = f.reshape(e.shape).astype(np.float64), e.astype(np.float64)
-        if not np.allclose(f, e, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True):
-            return f"output {i}: differs by up to {np.nanmax(np.abs(f - e)):.3g}, of at most {np.nanmax(np.abs(e)):.3g}"
+        largest = np.max(np.abs(e), where=np.isfinite(e), initial=0)
+        if not np.allclose(f, e, rtol=TOLERANCE, atol=TOLERANCE * largest, equal_nan=True):
+            return f"output {i}: differs by up to {np.max(np.abs(f - e)):.3g}, of at most {np.max(np.abs(e)):.3g}"
     return None
 
 

@@ -59,6 +59,7 @@ def check_outputs():
     a = np.arange(6, dtype=np.float32).reshape(1, 2, 3)
     assert bench_peers.difference([a[0]], [a]) is None
     assert bench_peers.difference([a * (1 + 5e-4)], [a]) is None
+    assert bench_peers.difference([a * 1e-4 + 1e-6], [a * 1e-4]), "small values are not near zero for that"
     assert "differs by up to 1" in bench_peers.difference([a + 1], [a])
     assert "shape" in bench_peers.difference([a.reshape(3, 2)], [a])
     assert "expected 1 outputs" in bench_peers.difference([a, a], [a])
