@@ -17,3 +17,6 @@ SHAPES = {
     "magika_v3_3": {"bytes": "1,2048"},
     "byte_sb_bidi_lstm": {"input": "1,64"},
 }
+
+# And where the symbols have names that several inputs share.
+SYMBOLS = {"stories260k": {"batch": 1, "seq": 64, "past": 0}}

@@ -20,7 +20,7 @@ import numpy as np
 
 import peer_probe
 import peer_table
-from bench_models import MODELS, ROOT, SHAPES, TREADLE
+from bench_models import MODELS, ROOT, SHAPES, SYMBOLS, TREADLE
 
 ENGINES = ("treadle", "onnxruntime", "openvino", "ncnn", "tract")
 CHILD = pathlib.Path(__file__).resolve().parent / "peer_engine.py"
@@ -57,11 +57,12 @@ class Model:
         self.path, self.name, self.work = path, path.parent.name, work / path.parent.name
         self.work.mkdir()
         listed = path.parent / "io.json"
-        if listed.exists():
-            first = json.loads(listed.read_text())["sets"][0]
-            inputs, outputs = first["inputs"], first["outputs"]
+        sets = json.loads(listed.read_text()).get("sets") if listed.exists() else None
+        if sets:
+            inputs, outputs = sets[0]["inputs"], sets[0]["outputs"]
         else:
-            described = json.loads(call([program, "dump", path, "--json"], os.sched_getaffinity(0), 1))
+            sizes = [a for name, n in SYMBOLS.get(self.name, {}).items() for a in ("--set", f"{name}={n}")]
+            described = json.loads(call([program, "dump", path, "--json", *sizes], os.sched_getaffinity(0), 1))
             inputs, outputs = described["inputs"], described["outputs"]
         self.outputs = [o["name"] for o in outputs]
         self.inputs = self.make_inputs(inputs)
@@ -79,6 +80,8 @@ class Model:
         for i in inputs:
             shape = [int(n) for n in shapes[i["name"]].split(",")] if i["name"] in shapes else i["shape"]
             dtype = np.dtype({"f32": "float32", "i64": "int64", "i32": "int32", "u8": "uint8"}.get(i["dtype"], i["dtype"]))
+            if not all(isinstance(n, int) for n in shape):
+                raise Failed(f"input {i['name']} has the shape {shape}: scripts/bench_models.py gives no size")
             out[i["name"]] = rng.random(shape, np.float32) if dtype == np.float32 else np.ones(shape, dtype)
         return out
 
@@ -234,6 +237,12 @@ class Bench:
         with open(self.args.out, "a") as file:
             file.write(json.dumps(record) + "\n")
 
+    def refuse(self, name, why):
+        time = f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
+        for threads in self.args.threads:
+            for engine in self.args.engines:
+                self.write(self.record(name, engine, threads, 0, time, (0, 0), False, why, {}))
+
     def measure(self, paths, work):
         models = []
         for path in paths:
@@ -241,7 +250,8 @@ class Bench:
             try:
                 model = Model(path, work, self.args.program)
             except Failed as why:
-                raise SystemExit(f"{path}: {why}")
+                self.refuse(path.parent.name, f"no inputs for it: {why}")
+                continue
             if "ncnn" in self.args.engines:
                 model.convert()
             self.find_reference(model)
