@@ -35,6 +35,9 @@ void check_trees(const Trees& t) {
     pending.push_back(n.yes);
     pending.push_back(n.no);
   }
+  // Nodes that no root leads to, such as a circle and what it cut off.
+  const auto lost = std::find(seen.begin(), seen.end(), false);
+  check(lost == seen.end(), ErrorKind::Parse, "node {} is in no tree", lost - seen.begin());
 }
 
 bool passes(const TreeNode& n, double x, const Trees& t) {

@@ -44,7 +44,7 @@ struct Trees {
 // Decision trees over the rows of x [N, F]: each gives the votes of one leaf; what a target gets of
 // all trees is aggregated, then the row transformed: [N, targets] in `dtype`. Any real dtype; tests
 // and sums in f64. The constructor throws Parse error unless every tree ends in leaves: children
-// that do not exist, cycles and nodes with two parents are refused.
+// that do not exist, cycles, nodes with two parents and nodes in no tree are refused.
 class TreeEnsemble final : public Operator {
  public:
   TreeEnsemble(Trees trees, DType dtype);
