@@ -24,6 +24,7 @@ except ImportError as error:
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from explained import explained  # noqa: E402
+import generators_nn  # noqa: E402,F401  pylint: disable=unused-import
 from generators import GENERATORS  # noqa: E402
 from values import Random  # noqa: E402
 
