@@ -95,6 +95,7 @@ PreparedLaunch ConvPlan::depthwise(const ProductAddresses& at, const char* label
   p.oH = narrow(d.H_out);
   p.oW = narrow(d.W_out);
   p.weights = narrow(d.Cout);
+  p.down = method_.rows;
   return {method_.kernel,
           {groups_of(p.threads, kThreads)},
           {kThreads},

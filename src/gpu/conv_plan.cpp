@@ -29,6 +29,7 @@ constexpr Tile kAnyTiles[] = {
 };
 
 constexpr std::int64_t kLeastTiledOutputs = 8;  // a group
+constexpr std::int64_t kMostStrips = 8;         // of rows, Depthwise
 constexpr double kIndexLimit = 2147483648.0;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
@@ -120,18 +121,26 @@ ProductShape product_of(const ConvDesc& d) {
   return {d.N * d.H_out * d.W_out, d.cout_per_group(), d.taps() * d.cin_per_group(), d.group};
 }
 
-std::string square_name(const ConvDesc& d, int vector, int pixels, int rows) {
-  const std::string name =
-      fmt::format("depthwise_{}x{}s{}_v{}o{}", d.kH, d.kW, d.stride_h, vector, pixels);
-  return rows == 1 ? name : fmt::format("{}d{}", name, rows);
+std::string square_name(const ConvDesc& d, int vector, int pixels) {
+  return fmt::format("depthwise_{}x{}s{}_v{}o{}", d.kH, d.kW, d.stride_h, vector, pixels);
 }
 // The kernel for squares that a depthwise convolution can use, or kCount.
 Method depthwise_square(const ConvDesc& d, DType type, int vector, int pixels, int rows) {
   const bool fits = d.Cout == d.Cin && d.Cin % vector == 0 && d.kH == d.kW &&
                     d.stride_h == d.stride_w && d.dilation_h == 1 && d.dilation_w == 1;
   Method m{Form::Depthwise, KernelId::kCount, vector, pixels, rows, {}};
-  if (fits) m.kernel = kernel_of(square_name(d, vector, pixels, rows), type);
+  const std::string name = square_name(d, vector, pixels);
+  if (fits) m.kernel = kernel_of(rows == 1 ? name : name + "d", type);
   return m;
+}
+// Rows a thread that divide the output evenly among up to kMostStrips threads.
+std::vector<int> downs(const ConvDesc& d) {
+  std::vector<int> all{1};
+  for (std::int64_t strips = kMostStrips; strips > 0; --strips) {
+    const auto rows = static_cast<int>(divide_up(d.H_out, strips));
+    if (rows > all.back()) all.push_back(rows);
+  }
+  return all;
 }
 Method depthwise_any(const ConvDesc& d, DType type) {
   Method m{Form::Depthwise, KernelId::kCount, 1, 4, 1, {}};
@@ -145,27 +154,53 @@ Method depthwise_any(const ConvDesc& d, DType type) {
   return m;
 }
 
+// The kernel whose threads go down several rows, or kCount. An H200 runs kAtOnce of its threads at
+// a time, below half of which more threads with less work are faster. Strips of rows cost those
+// that they share with the next, and a round of threads takes as long as a full one: the number of
+// strips is that of the least cost, but for stride 2, where reading is the limit.
+Method fitted_down(const ConvDesc& d, DType type) {
+  constexpr std::int64_t kAtOnce = 132 * 384;
+  const int vector = type == DType::F16 && d.kH == 3 ? 4 : 2;
+  const int pixels = d.stride_w == 2 || (vector == 4 && d.W_out <= 16) ? 2 : 4;
+  const std::int64_t shared = (d.kH - 1) / d.stride_h;
+  Method best{Form::Depthwise, KernelId::kCount, vector, pixels, 1, {}};
+  std::int64_t least = 0;
+  for (const int rows : downs(d)) {
+    const std::int64_t strips = divide_up(d.H_out, rows);
+    if (rows == 1 || (d.stride_h > 1 && strips > 1)) continue;
+    const std::int64_t threads =
+        d.N * strips * divide_up(d.W_out, pixels) * divide_up(d.Cin, vector);
+    const std::int64_t cost = divide_up(threads, kAtOnce) * (rows + shared + 1);
+    if (threads < kAtOnce / 2 || (least != 0 && cost >= least)) continue;
+    least = cost;
+    best = depthwise_square(d, type, vector, pixels, rows);
+  }
+  return best;
+}
+
 // The kernel for squares whose time is least as measured on an H200, or kCount: more pixels a
 // thread read less, fewer make more threads.
 Method fitted_square(const ConvDesc& d, DType type) {
+  const Method down = fitted_down(d, type);
+  if (down.kernel != KernelId::kCount) return down;
   const auto threads = [&](std::int64_t vector, std::int64_t pixels) {
     return d.N * d.H_out * divide_up(d.W_out, pixels) * (d.Cin / vector) / 132;
   };
-  const auto square = [&](int vector, int pixels, int rows = 1) {
-    return depthwise_square(d, type, vector, pixels, rows);
+  const auto square = [&](int vector, int pixels) {
+    return depthwise_square(d, type, vector, pixels, 1);
   };
   if (type != DType::F32) {
     if (d.kH == 5) return threads(8, 2) >= 200 && d.Cin % 8 == 0 ? square(8, 2) : square(4, 2);
     return square(8, threads(8, 2) >= 368 ? 2 : 1);
   }
-  if (d.stride_w == 1 && threads(4, 4) >= 512)
-    return square(4, 4, d.kH == 5 && threads(4, 4) >= 768 ? 2 : 1);
+  if (d.stride_w == 1 && threads(4, 4) >= 512) return square(4, 4);
   return square(4, threads(4, 2) >= (d.kH == 5 && d.stride_w == 1 ? 100 : 368) ? 2 : 1);
 }
 
 std::string depthwise_name(const ConvDesc& d, const Method& m, bool square) {
   if (!square) return "depthwise_any";
-  return square_name(d, m.vector, m.pixels, m.rows);
+  const std::string name = square_name(d, m.vector, m.pixels);
+  return m.rows == 1 ? name : fmt::format("{}d{}", name, m.rows);
 }
 
 struct Named {
@@ -187,9 +222,9 @@ std::vector<Named> all_variants(const ConvDesc& d, DType type) {
     if (m.kernel != KernelId::kCount) all.push_back({std::move(name), m});
   };
   if (is_depthwise(d)) {
-    for (const int vector : {8, 4}) {
+    for (const int vector : {8, 4, 2}) {
       for (const int pixels : {1, 2, 4}) {
-        for (const int rows : {1, 2}) {
+        for (const int rows : downs(d)) {
           const Method m = depthwise_square(d, type, vector, pixels, rows);
           add(depthwise_name(d, m, true), m);
         }

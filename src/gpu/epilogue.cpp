@@ -49,8 +49,8 @@ tk::EpilogueParams epilogue_params(const EpilogueDesc& desc, DType type, std::in
   e.act = static_cast<int>(desc.act);
   e.a = desc.a;
   e.b = desc.b;
-  if (desc.act == Act::Relu) {
-    e.a = 0;
+  if (desc.act == Act::None || desc.act == Act::Relu) {
+    e.a = desc.act == Act::Relu ? 0 : -kInfinity;
     e.b = kInfinity;
   }
   if (desc.act == Act::Clip) {

@@ -128,136 +128,107 @@ TK_FN void tk_store(TK_GLOBAL T* p, float v) {
   tk_storage<T>::store(p, v);
 }
 
-// Vectors of V elements in one or two accesses; p must be aligned to the smaller of their size and
-// 16 bytes.
+// N words in one or two accesses; p must be aligned to the smaller of their size and 16 bytes.
+template <int N>
+struct tk_words {
+  tk_u32 v[N];
+};
+template <class T>
+TK_FN void tk_load_words(TK_GLOBAL const T* p, TK_LOCAL tk_words<1>& r) {
+  TK_CHECK_ALIGNED(p, 4);
+  r.v[0] = *(TK_GLOBAL const tk_u32*)p;
+}
+template <class T>
+TK_FN void tk_load_words(TK_GLOBAL const T* p, TK_LOCAL tk_words<2>& r) {
+  TK_CHECK_ALIGNED(p, 8);
+  const tk_u32x2 q = *(TK_GLOBAL const tk_u32x2*)p;
+  r.v[0] = q.x;
+  r.v[1] = q.y;
+}
+template <class T, int N>
+TK_FN void tk_load_words(TK_GLOBAL const T* p, TK_LOCAL tk_words<N>& r) {
+  TK_CHECK_ALIGNED(p, 16);
+  TK_UNROLL for (int i = 0; i < N; i += 4) {
+    const tk_u32x4 q = ((TK_GLOBAL const tk_u32x4*)p)[i / 4];
+    r.v[i] = q.x;
+    r.v[i + 1] = q.y;
+    r.v[i + 2] = q.z;
+    r.v[i + 3] = q.w;
+  }
+}
+template <class T>
+TK_FN void tk_store_words(TK_GLOBAL T* p, TK_LOCAL const tk_words<1>& r) {
+  TK_CHECK_ALIGNED(p, 4);
+  *(TK_GLOBAL tk_u32*)p = r.v[0];
+}
+template <class T>
+TK_FN void tk_store_words(TK_GLOBAL T* p, TK_LOCAL const tk_words<2>& r) {
+  TK_CHECK_ALIGNED(p, 8);
+  tk_u32x2 q;
+  q.x = r.v[0];
+  q.y = r.v[1];
+  *(TK_GLOBAL tk_u32x2*)p = q;
+}
+template <class T, int N>
+TK_FN void tk_store_words(TK_GLOBAL T* p, TK_LOCAL const tk_words<N>& r) {
+  TK_CHECK_ALIGNED(p, 16);
+  TK_UNROLL for (int i = 0; i < N; i += 4) {
+    tk_u32x4 q;
+    q.x = r.v[i];
+    q.y = r.v[i + 1];
+    q.z = r.v[i + 2];
+    q.w = r.v[i + 3];
+    ((TK_GLOBAL tk_u32x4*)p)[i / 4] = q;
+  }
+}
+
+// How V elements lie in words, V even for 16-bit types.
 template <class T, int V>
-struct tk_vec_io;
-
-template <class T>
-struct tk_vec_io<T, 1> {
-  static TK_FN void load(TK_GLOBAL const T* p, TK_LOCAL tk_vec<1>& r) { r.v[0] = tk_load(p); }
-  static TK_FN void store(TK_GLOBAL T* p, TK_LOCAL const tk_vec<1>& r) { tk_store(p, r.v[0]); }
-};
-template <class T>
-struct tk_vec_io<T, 2> {
-  static TK_FN void load(TK_GLOBAL const T* p, TK_LOCAL tk_vec<2>& r) {
-    TK_CHECK_ALIGNED(p, 4);
-    const tk_u32 q = *(TK_GLOBAL const tk_u32*)p;
-    r.v[0] = tk_storage<T>::widen(q);
-    r.v[1] = tk_storage<T>::widen(q >> 16);
-  }
-  static TK_FN void store(TK_GLOBAL T* p, TK_LOCAL const tk_vec<2>& r) {
-    TK_CHECK_ALIGNED(p, 4);
-    *(TK_GLOBAL tk_u32*)p = tk_storage<T>::narrow(r.v[0]) | (tk_storage<T>::narrow(r.v[1]) << 16);
-  }
-};
-template <class T>
-struct tk_vec_io<T, 4> {
-  static TK_FN void load(TK_GLOBAL const T* p, TK_LOCAL tk_vec<4>& r) {
-    TK_CHECK_ALIGNED(p, 8);
-    const tk_u32x2 q = *(TK_GLOBAL const tk_u32x2*)p;
-    r.v[0] = tk_storage<T>::widen(q.x);
-    r.v[1] = tk_storage<T>::widen(q.x >> 16);
-    r.v[2] = tk_storage<T>::widen(q.y);
-    r.v[3] = tk_storage<T>::widen(q.y >> 16);
-  }
-  static TK_FN void store(TK_GLOBAL T* p, TK_LOCAL const tk_vec<4>& r) {
-    TK_CHECK_ALIGNED(p, 8);
-    tk_u32x2 q;
-    q.x = tk_storage<T>::narrow(r.v[0]) | (tk_storage<T>::narrow(r.v[1]) << 16);
-    q.y = tk_storage<T>::narrow(r.v[2]) | (tk_storage<T>::narrow(r.v[3]) << 16);
-    *(TK_GLOBAL tk_u32x2*)p = q;
-  }
-};
-template <class T>
-struct tk_vec_io<T, 8> {
-  static TK_FN void load(TK_GLOBAL const T* p, TK_LOCAL tk_vec<8>& r) {
-    TK_CHECK_ALIGNED(p, 16);
-    const tk_u32x4 q = *(TK_GLOBAL const tk_u32x4*)p;
-    r.v[0] = tk_storage<T>::widen(q.x);
-    r.v[1] = tk_storage<T>::widen(q.x >> 16);
-    r.v[2] = tk_storage<T>::widen(q.y);
-    r.v[3] = tk_storage<T>::widen(q.y >> 16);
-    r.v[4] = tk_storage<T>::widen(q.z);
-    r.v[5] = tk_storage<T>::widen(q.z >> 16);
-    r.v[6] = tk_storage<T>::widen(q.w);
-    r.v[7] = tk_storage<T>::widen(q.w >> 16);
-  }
-  static TK_FN void store(TK_GLOBAL T* p, TK_LOCAL const tk_vec<8>& r) {
-    TK_CHECK_ALIGNED(p, 16);
-    tk_u32x4 q;
-    q.x = tk_storage<T>::narrow(r.v[0]) | (tk_storage<T>::narrow(r.v[1]) << 16);
-    q.y = tk_storage<T>::narrow(r.v[2]) | (tk_storage<T>::narrow(r.v[3]) << 16);
-    q.z = tk_storage<T>::narrow(r.v[4]) | (tk_storage<T>::narrow(r.v[5]) << 16);
-    q.w = tk_storage<T>::narrow(r.v[6]) | (tk_storage<T>::narrow(r.v[7]) << 16);
-    *(TK_GLOBAL tk_u32x4*)p = q;
-  }
-};
-template <>
-struct tk_vec_io<float, 2> {
-  static TK_FN void load(TK_GLOBAL const float* p, TK_LOCAL tk_vec<2>& r) {
-    TK_CHECK_ALIGNED(p, 8);
-    const tk_u32x2 q = *(TK_GLOBAL const tk_u32x2*)p;
-    r.v[0] = tk_float(q.x);
-    r.v[1] = tk_float(q.y);
-  }
-  static TK_FN void store(TK_GLOBAL float* p, TK_LOCAL const tk_vec<2>& r) {
-    TK_CHECK_ALIGNED(p, 8);
-    tk_u32x2 q;
-    q.x = tk_bits(r.v[0]);
-    q.y = tk_bits(r.v[1]);
-    *(TK_GLOBAL tk_u32x2*)p = q;
-  }
-};
-template <>
-struct tk_vec_io<float, 4> {
-  static TK_FN void load(TK_GLOBAL const float* p, TK_LOCAL tk_vec<4>& r) {
-    TK_CHECK_ALIGNED(p, 16);
-    const tk_u32x4 q = *(TK_GLOBAL const tk_u32x4*)p;
-    r.v[0] = tk_float(q.x);
-    r.v[1] = tk_float(q.y);
-    r.v[2] = tk_float(q.z);
-    r.v[3] = tk_float(q.w);
-  }
-  static TK_FN void store(TK_GLOBAL float* p, TK_LOCAL const tk_vec<4>& r) {
-    TK_CHECK_ALIGNED(p, 16);
-    tk_u32x4 q;
-    q.x = tk_bits(r.v[0]);
-    q.y = tk_bits(r.v[1]);
-    q.z = tk_bits(r.v[2]);
-    q.w = tk_bits(r.v[3]);
-    *(TK_GLOBAL tk_u32x4*)p = q;
-  }
-};
-template <>
-struct tk_vec_io<float, 8> {
-  static TK_FN void load(TK_GLOBAL const float* p, TK_LOCAL tk_vec<8>& r) {
-    tk_vec<4> a, b;
-    tk_vec_io<float, 4>::load(p, a);
-    tk_vec_io<float, 4>::load(p + 4, b);
-    TK_UNROLL for (int i = 0; i < 4; ++i) {
-      r.v[i] = a.v[i];
-      r.v[i + 4] = b.v[i];
+struct tk_packed {
+  enum { kWords = V / 2 };
+  static TK_FN void widen(TK_LOCAL const tk_words<V / 2>& w, TK_LOCAL tk_vec<V>& r) {
+    TK_UNROLL for (int i = 0; i < V; i += 2) {
+      r.v[i] = tk_storage<T>::widen(w.v[i / 2]);
+      r.v[i + 1] = tk_storage<T>::widen(w.v[i / 2] >> 16);
     }
   }
-  static TK_FN void store(TK_GLOBAL float* p, TK_LOCAL const tk_vec<8>& r) {
-    tk_vec<4> a, b;
-    TK_UNROLL for (int i = 0; i < 4; ++i) {
-      a.v[i] = r.v[i];
-      b.v[i] = r.v[i + 4];
+  static TK_FN void narrow(TK_LOCAL const tk_vec<V>& r, TK_LOCAL tk_words<V / 2>& w) {
+    TK_UNROLL for (int i = 0; i < V; i += 2) {
+      w.v[i / 2] = tk_storage<T>::narrow(r.v[i]) | (tk_storage<T>::narrow(r.v[i + 1]) << 16);
     }
-    tk_vec_io<float, 4>::store(p, a);
-    tk_vec_io<float, 4>::store(p + 4, b);
+  }
+};
+template <int V>
+struct tk_packed<float, V> {
+  enum { kWords = V };
+  static TK_FN void widen(TK_LOCAL const tk_words<V>& w, TK_LOCAL tk_vec<V>& r) {
+    TK_UNROLL for (int i = 0; i < V; ++i) r.v[i] = tk_float(w.v[i]);
+  }
+  static TK_FN void narrow(TK_LOCAL const tk_vec<V>& r, TK_LOCAL tk_words<V>& w) {
+    TK_UNROLL for (int i = 0; i < V; ++i) w.v[i] = tk_bits(r.v[i]);
   }
 };
 
+// Vectors of V elements, aligned as words are.
+template <class T>
+TK_FN void tk_load_vec(TK_GLOBAL const T* p, TK_LOCAL tk_vec<1>& r) {
+  r.v[0] = tk_load(p);
+}
 template <class T, int V>
 TK_FN void tk_load_vec(TK_GLOBAL const T* p, TK_LOCAL tk_vec<V>& r) {
-  tk_vec_io<T, V>::load(p, r);
+  tk_words<tk_packed<T, V>::kWords> w;
+  tk_load_words(p, w);
+  tk_packed<T, V>::widen(w, r);
+}
+template <class T>
+TK_FN void tk_store_vec(TK_GLOBAL T* p, TK_LOCAL const tk_vec<1>& r) {
+  tk_store(p, r.v[0]);
 }
 template <class T, int V>
 TK_FN void tk_store_vec(TK_GLOBAL T* p, TK_LOCAL const tk_vec<V>& r) {
-  tk_vec_io<T, V>::store(p, r);
+  tk_words<tk_packed<T, V>::kWords> w;
+  tk_packed<T, V>::narrow(r, w);
+  tk_store_words(p, w);
 }
 template <int V>
 TK_FN void tk_fill_vec(float value, TK_LOCAL tk_vec<V>& r) {

@@ -51,8 +51,9 @@ struct DepthwiseParams {
   tk_divisor multiplier;   // output channels an input channel
   tk_i32 threads;          // with work
   tk_i32 oH, oW, weights;  // channels of the output
+  tk_i32 down;             // rows a thread
 };
-static_assert(sizeof(DepthwiseParams) == 32 + 44 + 48 + 16, "no padding");
+static_assert(sizeof(DepthwiseParams) == 32 + 44 + 48 + 20, "no padding");
 
 // Weights [kD, kH, kW, C, O]: C channels of the group's input, O of all groups' output.
 struct ConvDirectParams {

@@ -1,6 +1,6 @@
 // Depthwise convolution over channels-last tensors: weights [kH, kW, O], O the channels of the
-// output. A thread computes V neighbouring channels of OWN neighbouring pixels of a row, or of DOWN
-// rows.
+// output. A thread computes V neighbouring channels of OWN neighbouring pixels of one row, or of
+// p.down rows.
 #pragma once
 
 #include "gpu/dialect/dialect.hpp"
@@ -9,20 +9,20 @@
 namespace tk {
 
 struct tk_depthwise_part {
-  int channel, column, row;  // column: the first of OWN, row: of DOWN
+  int channel, column, row;  // column: the first of OWN, row: of p.down
   int top, left;             // of its window
   tk_i64 image;              // rows of x before it
 };
-template <int V, int OWN, int DOWN>
-TK_FN void tk_find_depthwise(TK_PARAM DepthwiseParams& p, int thread, TK_LOCAL tk_depthwise_part& t,
-                             TK_LOCAL tk_place& place) {
+template <int V, int OWN>
+TK_FN void tk_find_depthwise(TK_PARAM DepthwiseParams& p, int thread, int down,
+                             TK_LOCAL tk_depthwise_part& t, TK_LOCAL tk_place& place) {
   t.channel = thread;
   t.column = tk_divmod(t.channel, p.channels);
   t.row = tk_divmod(t.column, p.columns);
   const int image = tk_divmod(t.row, p.rows);
   t.channel *= V;
   t.column *= OWN;
-  t.row *= DOWN;
+  t.row *= down;
   t.top = t.row * p.window.sH - p.window.pT;
   t.left = t.column * p.window.sW - p.window.pL;
   t.image = tk_i64(image) * p.window.H;
@@ -97,7 +97,7 @@ TK_FN void depthwise_square(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w
   if (thread >= p.threads) return;
   tk_depthwise_part t;
   tk_place place;
-  tk_find_depthwise<V, OWN, 1>(p, thread, t, place);
+  tk_find_depthwise<V, OWN>(p, thread, 1, t, place);
   tk_results<OWN, 1, V> sum;
   tk_clear(sum);
   typedef tk_depthwise_window<V, K, S, OWN, int(sizeof(T))> Window;
@@ -129,38 +129,142 @@ TK_FN void depthwise_square(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w
   tk_finish_all<OWN>(p.epilogue, place, bias, slope, residual, y, sum);
 }
 
-// K x K, stride 1, two rows of OWN pixels a thread: K + 1 rows of x serve both. Where there are
-// threads enough, time goes by what is read from the cache.
-template <class T, int V, int K, int OWN>
-TK_FN void depthwise_two_rows(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
-                              TK_GLOBAL const float* bias, TK_GLOBAL const float* slope,
-                              TK_GLOBAL const T* residual, TK_GLOBAL T* y,
-                              TK_PARAM DepthwiseParams& p, TK_SHARED tk_no_shared&) {
-  const int thread = int(c.bid.x * c.bdim.x + c.tid.x);
-  if (thread >= p.threads) return;
-  tk_depthwise_part t;
-  tk_place place;
-  tk_find_depthwise<V, OWN, 2>(p, thread, t, place);
-  tk_results<OWN, 1, V> upper, lower;
-  tk_clear(upper);
-  tk_clear(lower);
-  const tk_i64 row = tk_i64(p.window.W) * p.window.pixel;
-  x += (t.image + t.top) * row + (t.left * p.window.pixel + t.channel);
-  w += t.channel;
-  tk_vec<V> weight[2][K];  // of this row and of the one before
-  TK_UNROLL for (int r = 0; r <= K; ++r) {
-    if (r < K) tk_load_taps<T, V, K>(w + r * K * p.weights, p, weight[r & 1]);
-    if (tk_u32(t.top + r) < tk_u32(p.window.H)) {
-      tk_vec<V> in[OWN - 1 + K];
-      tk_load_pixels<T, V, OWN - 1 + K>(x + r * row, p, t.left, true, in);
-      if (r < K) tk_add_row<V, K, 1, OWN>(in, weight[r & 1], upper);
-      if (r > 0) tk_add_row<V, K, 1, OWN>(in, weight[(r - 1) & 1], lower);
+// Column k of the window of a thread in row h of x, zeros outside of it.
+template <class T, int N>
+TK_FN void tk_fetch_pixel(TK_GLOBAL const T* x, TK_PARAM DepthwiseParams& p, int h, int end,
+                          int left, int k, TK_LOCAL tk_words<N>& words) {
+  TK_UNROLL for (int i = 0; i < N; ++i) words.v[i] = 0;
+  if (tk_u32(h) < tk_u32(end) && tk_u32(left + k) < tk_u32(p.window.W)) {
+    tk_load_words(x + k * p.window.pixel, words);
+  }
+}
+// What it adds to OPEN rows of sums, the uppermost of them sum[first]: it is in row `tap` of that
+// one's windows.
+template <int V, int K, int S, int OWN, int OPEN>
+TK_FN void tk_add_pixel(TK_LOCAL const tk_vec<V>& in, int k, int tap, int first,
+                        TK_LOCAL const tk_vec<V> (&weight)[K][K],
+                        TK_LOCAL tk_results<OWN, 1, V> (&sum)[OPEN]) {
+  TK_UNROLL for (int a = 0; a < OPEN; ++a) {
+    if (tap - a * S < 0) continue;
+    TK_UNROLL for (int o = 0; o < OWN; ++o) {
+      if (k - o * S < 0 || k - o * S >= K) continue;
+      TK_UNROLL for (int v = 0; v < V; ++v) {
+        TK_LOCAL float& to = sum[(first + a) % OPEN].v[o][v];
+        to = tk_fma(in.v[v], weight[tap - a * S][k - o * S].v[v], to);
+      }
     }
   }
-  tk_finish_all<OWN>(p.epilogue, place, bias, slope, residual, y, upper);
-  if (t.row + 1 == p.oH) return;
-  place.base += p.oW;
-  tk_finish_all<OWN>(p.epilogue, place, bias, slope, residual, y, lower);
+}
+
+// Where a thread of depthwise_down is.
+template <class T>
+struct tk_descent {
+  TK_GLOBAL const T* x;
+  TK_GLOBAL T* y;  // of the row that is finished next
+  int h, left;     // of x
+  int row, rows;   // of the rows of the thread, the one that is finished next
+  int columns;     // right of the first
+};
+
+// Results without residual that take no more than a clip.
+template <int V, int OWN, class T>
+TK_FN void tk_finish_plain(TK_PARAM EpilogueParams& e, TK_LOCAL const tk_vec<V>& bias, int columns,
+                           TK_GLOBAL T* y, TK_LOCAL const tk_results<OWN, 1, V>& sum) {
+  TK_UNROLL for (int o = 0; o < OWN; ++o) {
+    tk_vec<V> r;
+    TK_UNROLL for (int v = 0; v < V; ++v) r.v[v] = sum.v[o][v];
+    if (e.act != kActNone || e.bias) {
+      TK_UNROLL for (int v = 0; v < V; ++v) r.v[v] = tk_clip(r.v[v] + bias.v[v], e.a, e.b);
+    }
+    if (o < columns) tk_store_vec(y + o * e.y_stride, r);
+  }
+}
+
+template <bool PLAIN, class T, int V, int K, int S, int OWN>
+TK_FN void tk_descend(TK_GLOBAL const float* bias, TK_GLOBAL const float* slope,
+                      TK_GLOBAL const T* residual, TK_GLOBAL T* y, TK_PARAM DepthwiseParams& p,
+                      TK_LOCAL tk_descent<T>& t, TK_LOCAL tk_place& place,
+                      TK_LOCAL const tk_vec<V> (&weight)[K][K]) {
+  enum { kColumns = (OWN - 1) * S + K, kOpen = (K + S - 1) / S };
+  const tk_i64 row = tk_i64(p.window.W) * p.window.pixel;
+  const tk_i64 y_row = tk_i64(p.oW) * p.epilogue.y_stride;
+  tk_vec<V> biases, slopes;
+  tk_load_columns(p.epilogue, bias, slope, place.column, place.width, biases, slopes);
+  tk_results<OWN, 1, V> sum[kOpen];
+  TK_UNROLL for (int a = 0; a < kOpen; ++a) tk_clear(sum[a]);
+  tk_words<tk_packed<T, V>::kWords> ahead[S][kColumns];
+  TK_UNROLL for (int q = 0; q < S; ++q) {
+    TK_UNROLL for (int k = 0; k < kColumns; ++k) {
+      tk_fetch_pixel(t.x + q * row, p, t.h + q, p.window.H, t.left, k, ahead[q][k]);
+    }
+  }
+  TK_NO_UNROLL while (true) {
+    TK_UNROLL for (int first = 0; first < kOpen; ++first) {
+      if (t.row >= t.rows) return;
+      const int end = t.row + 1 < t.rows ? p.window.H : 0;
+      t.x += S * row;
+      TK_UNROLL for (int q = 0; q < S; ++q) {
+        TK_UNROLL for (int k = 0; k < kColumns; ++k) {
+          tk_vec<V> in;
+          tk_packed<T, V>::widen(ahead[q][k], in);
+          tk_fetch_pixel(t.x + q * row, p, t.h + S + q, end, t.left, k, ahead[q][k]);
+          tk_add_pixel<V, K, S, OWN>(in, k, K - S + q, first, weight, sum);
+        }
+      }
+      t.h += S;
+      if (t.row >= 0) {
+        if (PLAIN) {
+          tk_finish_plain(p.epilogue, biases, t.columns, t.y, sum[first]);
+        } else {
+          tk_finish_all<OWN>(p.epilogue, place, bias, slope, residual, y, sum[first]);
+        }
+      }
+      ++t.row;
+      t.y += y_row;
+      place.base += p.oW;
+      tk_clear(sum[first]);
+    }
+  }
+}
+
+// The same, p.down rows a thread: its weights stay in registers, as do the sums of the rows of the
+// output that the last row of x is part of, so that a thread reads each pixel once. Where there are
+// threads enough, time goes by what is read from the cache and converted from 16 bits.
+template <class T, int V, int K, int S, int OWN>
+TK_FN void depthwise_down(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
+                          TK_GLOBAL const float* bias, TK_GLOBAL const float* slope,
+                          TK_GLOBAL const T* residual, TK_GLOBAL T* y, TK_PARAM DepthwiseParams& p,
+                          TK_SHARED tk_no_shared&) {
+  const int thread = int(c.bid.x * c.bdim.x + c.tid.x);
+  if (thread >= p.threads) return;
+  tk_depthwise_part part;
+  tk_place place;
+  tk_find_depthwise<V, OWN>(p, thread, p.down, part, place);
+  tk_descent<T> t;
+  tk_vec<V> weight[K][K];
+  TK_UNROLL for (int r = 0; r < K; ++r) {
+    tk_load_taps<T, V, K>(w + (r * K * p.weights + part.channel), p, weight[r]);
+  }
+  // Of what comes above row 0 only rows of x that are there matter.
+  const int open = (K + S - 1) / S;
+  t.row = 1 - open;
+  t.h = part.top + K - open * S;  // the first of the S rows of x that complete a row
+  while (S == 1 && t.h < 0 && t.row < 0) {
+    ++t.h;
+    ++t.row;
+  }
+  t.rows = tk_imin(p.down, p.oH - part.row);
+  t.left = part.left;
+  t.columns = p.oW - part.column;
+  t.x = x + ((part.image + t.h) * (tk_i64(p.window.W) * p.window.pixel) +
+             (part.left * p.window.pixel + part.channel));
+  place.base += tk_i64(t.row) * p.oW;
+  t.y = y + ((place.base + part.column) * p.epilogue.y_stride + part.channel);
+  if (p.epilogue.act <= kActClip && p.epilogue.residual == kNoResidual && p.epilogue.vectors) {
+    tk_descend<true, T, V, K, S, OWN>(bias, slope, residual, y, p, t, place, weight);
+  } else {
+    tk_descend<false, T, V, K, S, OWN>(bias, slope, residual, y, p, t, place, weight);
+  }
 }
 
 // Any kernel. V > 1 asks for multiplier 1.
@@ -173,7 +277,7 @@ TK_FN void depthwise_any(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
   if (thread >= p.threads) return;
   tk_depthwise_part t;
   tk_place place;
-  tk_find_depthwise<V, OWN, 1>(p, thread, t, place);
+  tk_find_depthwise<V, OWN>(p, thread, 1, t, place);
   const int source = V > 1 ? t.channel : tk_div(t.channel, p.multiplier);
   tk_results<OWN, 1, V> sum;
   tk_clear(sum);
