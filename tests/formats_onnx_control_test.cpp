@@ -167,5 +167,29 @@ TEST(OnnxSequence, BuildsInsertsAndErases) {
   EXPECT_EQ(numbers(out[2]), (Numbers{3, 4, 5, 1, 2}));
 }
 
+// For each sample: (sample + its partner) · x, with x from outside of the body, and the partner.
+std::string mapped(const std::vector<std::string>& partners) {
+  const auto body = graph({{node("Add", {"p", "q"}, {"sum"}), node("Mul", {"sum", "x"}, {"r"})},
+                           {any("p"), any("q")},
+                           {any("r"), any("q")}});
+  return model({{node("SequenceConstruct", {"a", "b"}, {"s"}),
+                 node("SequenceConstruct", partners, {"t"}),
+                 node("SequenceMap", {"s", "t"}, {"u", "v"}, {graph_attribute("body", body)}),
+                 node("ConcatFromSequence", {"u"}, {"y"}, {int_attribute("axis", 0)}),
+                 node("ConcatFromSequence", {"v"}, {"z"}, {int_attribute("axis", 0)})},
+                {value("a", 1, {"2"}), value("b", 1, {"3"}), value("x", 1, {"1"})},
+                {any("y"), any("z")}});
+}
+
+TEST(OnnxSequence, MapsSamplesOfDifferentSizes) {
+  const std::vector<Value> in{Tensor::of<float>({2}, {1, 2}), Tensor::of<float>({3}, {3, 4, 5}),
+                              Tensor::of<float>({1}, {10})};
+  const auto out = evaluate(load_text(mapped({"a", "b"})), in);
+  EXPECT_EQ(numbers(out[0]), (Numbers{20, 40, 60, 80, 100}));
+  EXPECT_EQ(numbers(out[1]), (Numbers{1, 2, 3, 4, 5}));
+  // A sequence that is too short.
+  EXPECT_THROW(evaluate(load_text(mapped({"a"})), in), Error);
+}
+
 }  // namespace
 }  // namespace treadle::onnx

@@ -131,6 +131,23 @@ Body ImportContext::body(std::string_view attr, std::span<const Fact> formal) {
   return import_.body(scope_, proto_, name_ + "." + std::string(attr), graph_attr(attr), formal);
 }
 
+Body ImportContext::build_body(std::span<const Fact> formal, const BodyBuilder& build) {
+  return import_.make_body(scope_, [&](Scope& inner) {
+    Graph& graph = inner.frame->graph;
+    std::vector<ValueId> given;
+    for (const Fact& f : formal) {
+      given.push_back(graph.add_source(fmt::format("{}/in{}", name_, given.size()), f));
+    }
+    ImportContext context(import_, inner, proto_, opset_);
+    auto outputs = build(context, given);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      names.push_back(fmt::format("{}/out{}", name_, i));
+    }
+    graph.set_outputs(std::move(outputs), std::move(names));
+  });
+}
+
 std::optional<Body> ImportContext::try_body(std::string_view attr, std::span<const Fact> formal,
                                             std::optional<Error>& why) {
   const bool before = std::exchange(import_.keep_going_, false);

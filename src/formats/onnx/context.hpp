@@ -35,6 +35,7 @@ class ImportContext final : public NodeContext {
   Tensor required_constant(std::size_t i) override;
   std::string fresh_name() override;
   Body body(std::string_view attr, std::span<const Fact> formal) override;
+  Body build_body(std::span<const Fact> formal, const BodyBuilder& build) override;
   std::optional<Body> try_body(std::string_view attr, std::span<const Fact> formal,
                                std::optional<Error>& why) override;
   std::vector<ValueId> inline_body(std::string_view attr, std::span<const ValueId> inputs) override;

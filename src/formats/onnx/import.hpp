@@ -1,6 +1,7 @@
 // The import of one file: names, scopes, functions and subgraphs. Internal to formats/onnx.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -74,6 +75,8 @@ class Import {
              const std::vector<bool>& needed = {});
   // Binds initializers of a body.
   void initializers(Scope& scope, const GraphProto& proto, const std::set<std::string_view>& skip);
+  // A body that `fill` adds nodes and outputs to, in a scope of its own within `scope`.
+  Body make_body(const Scope& scope, const std::function<void(Scope&)>& fill);
   Body body(const Scope& scope, const NodeProto& node, const std::string& name,
             std::string_view encoded, std::span<const Fact> formal);
   std::vector<ValueId> inline_body(const Scope& scope, const std::string& name,

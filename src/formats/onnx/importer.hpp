@@ -1,6 +1,7 @@
 // How an ONNX operator becomes core operators.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,11 +29,11 @@ struct Attribute {
   std::vector<float> floats;
   std::vector<std::int64_t> ints;
   std::vector<std::string_view> strings;
-  std::string_view tensor;  // encoded TensorProto
-  std::string_view graph;   // encoded GraphProto
+  std::string_view tensor;         // encoded TensorProto
+  std::string_view graph;          // encoded GraphProto
   std::string_view sparse_tensor;  // encoded SparseTensorProto
   std::string_view type_proto;     // encoded TypeProto
-  std::string_view ref_name;  // ref_attr_name, inside functions
+  std::string_view ref_name;       // ref_attr_name, inside functions
 };
 
 struct NodeProto {
@@ -58,8 +59,8 @@ class NodeContext {
   // Inputs. Trailing omitted ones are not counted.
   virtual std::size_t inputs() const = 0;
   virtual std::size_t outputs() const = 0;
-  virtual bool has(std::size_t i) const = 0;          // given and not omitted
-  virtual bool wants_output(std::size_t i) const = 0; // named and not ""
+  virtual bool has(std::size_t i) const = 0;           // given and not omitted
+  virtual bool wants_output(std::size_t i) const = 0;  // named and not ""
   // Throws Parse error "input 2 'w' is required" when omitted.
   virtual ValueId in(std::size_t i) const = 0;
   const Fact& fact(std::size_t i) { return graph().fact(in(i)); }
@@ -67,9 +68,11 @@ class NodeContext {
   // Attributes; a wrong type is a Parse error naming attribute, expected and got.
   virtual const Attribute* attribute(std::string_view attr) const = 0;
   bool has_attr(std::string_view attr) const { return attribute(attr) != nullptr; }
-  virtual std::int64_t int_attr(std::string_view attr, std::optional<std::int64_t> fallback) const = 0;
+  virtual std::int64_t int_attr(std::string_view attr,
+                                std::optional<std::int64_t> fallback) const = 0;
   virtual double float_attr(std::string_view attr, std::optional<double> fallback) const = 0;
-  virtual std::string string_attr(std::string_view attr, std::optional<std::string> fallback) const = 0;
+  virtual std::string string_attr(std::string_view attr,
+                                  std::optional<std::string> fallback) const = 0;
   virtual std::optional<std::vector<std::int64_t>> ints_attr(std::string_view attr) const = 0;
   virtual std::optional<std::vector<double>> floats_attr(std::string_view attr) const = 0;
   virtual std::optional<std::vector<std::string>> strings_attr(std::string_view attr) const = 0;
@@ -79,7 +82,9 @@ class NodeContext {
   virtual std::optional<Fact> type_attr(std::string_view attr) = 0;
 
   // Constant elements of input i, or nullopt when they are not known at import.
-  std::optional<Tensor> constant(std::size_t i) { return fact(i).value ? std::optional(*fact(i).value) : std::nullopt; }
+  std::optional<Tensor> constant(std::size_t i) {
+    return fact(i).value ? std::optional(*fact(i).value) : std::nullopt;
+  }
   // The same, required: throws Unsupported error "input 1 'axes' must be a constant".
   virtual Tensor required_constant(std::size_t i) = 0;
   std::optional<std::vector<std::int64_t>> constant_ints(std::size_t i);
@@ -101,11 +106,16 @@ class NodeContext {
   // Imports a graph attribute; `formal` are facts of its declared inputs (used in place of what the
   // file declares where they say more).
   virtual Body body(std::string_view attr, std::span<const Fact> formal) = 0;
-  // The same; a Shape error does not leave it but goes to `why`, and there is no body.
+  // A body made in code: `build` gets a context in it, to which the node's inputs are captures, and
+  // a value for each formal fact; it returns the outputs.
+  using BodyBuilder = std::function<std::vector<ValueId>(NodeContext&, std::span<const ValueId>)>;
+  virtual Body build_body(std::span<const Fact> formal, const BodyBuilder& build) = 0;
+  // As body(); a Shape error does not leave it but goes to `why`, and there is no body.
   virtual std::optional<Body> try_body(std::string_view attr, std::span<const Fact> formal,
                                        std::optional<Error>& why) = 0;
   // Imports a graph attribute into graph() itself, on the given inputs; returns its outputs.
-  virtual std::vector<ValueId> inline_body(std::string_view attr, std::span<const ValueId> inputs) = 0;
+  virtual std::vector<ValueId> inline_body(std::string_view attr,
+                                           std::span<const ValueId> inputs) = 0;
   // The number of inputs and outputs that a graph attribute declares.
   virtual std::pair<std::size_t, std::size_t> body_arity(std::string_view attr) = 0;
 };

@@ -258,34 +258,40 @@ std::vector<ValueId> Import::body_outputs(Scope& scope, const GraphProto& proto)
   return results;
 }
 
+Body Import::make_body(const Scope& scope, const std::function<void(Scope&)>& fill) {
+  Body result;
+  result.graph = std::make_shared<Graph>();
+  result.graph->limits = options_.limits;
+  result.graph->symbol_scope = fmt::format("body{}.", ++bodies_);
+  Frame frame{*result.graph, {}, {}};
+  Scope inner(frame, &scope, "");
+  inner.opsets = scope.opsets;
+  inner.arguments = scope.arguments;
+  fill(inner);
+  result.captured = std::move(frame.captured);
+  return result;
+}
+
 Body Import::body(const Scope& scope, const NodeProto& proto, const std::string& name,
                   std::string_view encoded, std::span<const Fact> formal) {
   const IndexedGraph& g = graphs_.get(encoded);
   check(g.proto.inputs.size() == formal.size(), ErrorKind::Parse,
         "body '{}' has {} inputs, {} passes {}", name, g.proto.inputs.size(), proto.op_type,
         formal.size());
-  Body result;
-  result.graph = std::make_shared<Graph>();
-  Graph& graph = *result.graph;
-  graph.limits = options_.limits;
-  graph.symbol_scope = fmt::format("body{}.", ++bodies_);
-  Frame frame{graph, {}, {}};
-  Scope inner(frame, &scope, "");
-  inner.opsets = scope.opsets;
-  inner.arguments = scope.arguments;
-  std::set<std::string_view> given;
-  for (std::size_t i = 0; i < formal.size(); ++i) {
-    const std::string_view input = g.proto.inputs[i].name;
-    given.insert(input);
-    inner.define(input, {graph.add_source(std::string(input), formal[i])});
-  }
-  initializers(inner, g.proto, given);
-  nodes(inner, g.proto.nodes, g.index);
-  std::vector<std::string> names;
-  for (const ValueInfo& v : g.proto.outputs) names.emplace_back(v.name);
-  graph.set_outputs(body_outputs(inner, g.proto), std::move(names));
-  result.captured = std::move(frame.captured);
-  return result;
+  return make_body(scope, [&](Scope& inner) {
+    Graph& graph = inner.frame->graph;
+    std::set<std::string_view> given;
+    for (std::size_t i = 0; i < formal.size(); ++i) {
+      const std::string_view input = g.proto.inputs[i].name;
+      given.insert(input);
+      inner.define(input, {graph.add_source(std::string(input), formal[i])});
+    }
+    initializers(inner, g.proto, given);
+    nodes(inner, g.proto.nodes, g.index);
+    std::vector<std::string> names;
+    for (const ValueInfo& v : g.proto.outputs) names.emplace_back(v.name);
+    graph.set_outputs(body_outputs(inner, g.proto), std::move(names));
+  });
 }
 
 std::vector<ValueId> Import::inline_body(const Scope& scope, const std::string& name,

@@ -120,8 +120,9 @@ std::vector<ValueId> import_loop(NodeContext& c) {
   Carried carried;
   for (std::size_t k = 0; k < n; ++k) carried.facts.push_back(ops::type_only(c.fact(k + 2)));
   // Both are rank 0, or 1 where an old model makes them so; the body sees scalars.
-  const Body body = import_widened(c, {Fact::tensor(DType::I64, {}), Fact::tensor(DType::Bool, {})},
-                                   carried, {}, 1);
+  const Body body =
+      import_widened(c, body_maker(c),
+                     {Fact::tensor(DType::I64, {}), Fact::tensor(DType::Bool, {})}, carried, {}, 1);
   SymbolNames visible = visible_symbols(c, body);
   auto op = std::make_shared<ops::Loop>();
   op->carried = static_cast<std::int64_t>(n);

@@ -5,13 +5,17 @@ namespace treadle::onnx {
 using formats::add_symbols;
 using ops::SymbolNames;
 
-Body import_widened(NodeContext& c, std::vector<Fact> front, Carried& carried,
+MakeBody body_maker(NodeContext& c) {
+  return [&c](std::span<const Fact> formal) { return c.body("body", formal); };
+}
+
+Body import_widened(NodeContext& c, const MakeBody& make, std::vector<Fact> front, Carried& carried,
                     const std::vector<Fact>& back, std::size_t first) {
   for (;;) {
     std::vector<Fact> formal = front;
     formal.insert(formal.end(), carried.facts.begin(), carried.facts.end());
     formal.insert(formal.end(), back.begin(), back.end());
-    Body body = c.body("body", formal);
+    Body body = make(formal);
     bool changed = false;
     for (std::size_t k = 0; k < carried.facts.size(); ++k) {
       const Fact& out = body.graph->fact(body.graph->outputs()[first + k]);

@@ -1,6 +1,8 @@
 // What the importers of Loop and Scan share: bodies whose carried values change their type.
 #pragma once
 
+#include <functional>
+
 #include "formats/control.hpp"
 #include "formats/onnx/importer.hpp"
 
@@ -8,9 +10,14 @@ namespace treadle::onnx {
 
 using formats::Carried;
 
-// Imports a body on `front`, the carried values, `back`; its outputs from `first` on are the
-// carried values after an iteration.
-Body import_widened(NodeContext& c, std::vector<Fact> front, Carried& carried,
+// Makes a body on the facts of its inputs.
+using MakeBody = std::function<Body(std::span<const Fact>)>;
+// Imports the attribute 'body'.
+MakeBody body_maker(NodeContext& c);
+
+// The body that `make` makes on `front`, the carried values, `back`; its outputs from `first` on
+// are the carried values after an iteration. It is made anew until their types hold.
+Body import_widened(NodeContext& c, const MakeBody& make, std::vector<Fact> front, Carried& carried,
                     const std::vector<Fact>& back, std::size_t first);
 
 // The symbols that mean the same outside of the body.

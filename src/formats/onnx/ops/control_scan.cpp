@@ -116,7 +116,7 @@ std::vector<ValueId> import_batched_scan(NodeContext& c) {
   std::vector<Fact> steps;
   for (std::size_t i = 0; i < m; ++i)
     steps.push_back(entry_of(c.fact(n + 1 + i), 2, fmt::format("scanned input {}", i)));
-  const Body body = import_widened(c, {}, carried, steps, 0);
+  const Body body = import_widened(c, body_maker(c), {}, carried, steps, 0);
   const SymbolNames visible = visible_symbols(c, body);
 
   EntryGraph entry(c, body);
@@ -204,7 +204,7 @@ std::vector<ValueId> import_scan(NodeContext& c) {
     f.shape.erase(f.shape.begin() + static_cast<std::ptrdiff_t>(axis));
     elements.push_back(std::move(f));
   }
-  const Body body = import_widened(c, {}, carried, elements, 0);
+  const Body body = import_widened(c, body_maker(c), {}, carried, elements, 0);
   const SymbolNames visible = visible_symbols(c, body);
   op->facts = carried_outputs(c, carried, visible);
   for (std::size_t k = 0; k < k_out; ++k) {
