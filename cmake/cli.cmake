@@ -2,8 +2,6 @@
 # that tests/cli_*_test.cpp can link it.
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
-find_package(PNG REQUIRED)
-find_package(JPEG REQUIRED)
 # Its headers alone, which lie where the compiler looks: the target would link its library.
 find_package(tomlplusplus REQUIRED)
 
@@ -31,7 +29,7 @@ endforeach()
 add_library(treadle_cli STATIC ${cli_sources})
 target_include_directories(treadle_cli PRIVATE ${PROJECT_BINARY_DIR}/generated)
 target_link_libraries(treadle_cli
-  PUBLIC treadle_internal nlohmann_json::nlohmann_json CLI11::CLI11 PRIVATE PNG::PNG JPEG::JPEG)
+  PUBLIC treadle_internal nlohmann_json::nlohmann_json CLI11::CLI11)
 if(TREADLE_PCH)
   target_precompile_headers(treadle_cli REUSE_FROM treadle_base)
 endif()

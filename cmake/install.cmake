@@ -2,10 +2,12 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 find_package(ZLIB REQUIRED)
+find_package(PNG REQUIRED)
+find_package(JPEG REQUIRED)
 # Debian's RE2 comes without a CMake package; linked by name, it needs none where treadle is used.
 find_library(TREADLE_RE2 re2 REQUIRED)
 
-target_link_libraries(treadle_internal PUBLIC ZLIB::ZLIB re2)
+target_link_libraries(treadle_internal PUBLIC ZLIB::ZLIB PNG::PNG JPEG::JPEG re2)
 if(TARGET treadle_api)
   target_compile_definitions(treadle_api PRIVATE TREADLE_VERSION="${PROJECT_VERSION}")
 
@@ -17,7 +19,7 @@ if(TARGET treadle_api)
   target_include_directories(treadle PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(treadle PUBLIC cxx_std_20)
-  target_link_libraries(treadle PRIVATE $<BUILD_INTERFACE:treadle_options> fmt::fmt Threads::Threads ZLIB::ZLIB re2)
+  target_link_libraries(treadle PRIVATE $<BUILD_INTERFACE:treadle_options> fmt::fmt Threads::Threads ZLIB::ZLIB PNG::PNG JPEG::JPEG re2)
 
   set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/treadle)
   install(TARGETS treadle EXPORT treadle_targets)

@@ -1,4 +1,4 @@
-// Pictures as pixels: PNG and JPEG files in, PNG files out.
+// Pictures as pixels: picture files in, PNG files out.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct Image {
   std::vector<std::uint8_t> pixels;
 };
 
-// By content, not by name. Alpha is dropped, grey becomes RGB, 16 bits become 8. Throws Parse error
-// for broken files and for more than 64 million pixels, Io error when the file cannot be read.
+// By content, not by name, as tensor/image.hpp decodes it; throws Io error when the file cannot be
+// read.
 Image read_image(const std::string& path);
 void write_png(const std::string& path, const Image& image);
 

@@ -1,7 +1,8 @@
-// GridSample, AffineGrid, RoiAlign, NonMaxSuppression, Col2Im, MaxUnpool.
+// ImageDecoder, GridSample, AffineGrid, RoiAlign, NonMaxSuppression, Col2Im, MaxUnpool.
 #include "formats/onnx/ops/move_helpers.hpp"
 #include "ops/col2im.hpp"
 #include "ops/grid_sample.hpp"
+#include "ops/image_decoder.hpp"
 #include "ops/max_unpool.hpp"
 #include "ops/move.hpp"
 #include "ops/non_max_suppression.hpp"
@@ -46,6 +47,18 @@ Tensor base_grid(const Ints& sizes, bool align_corners) {
 }
 
 }  // namespace
+
+std::vector<ValueId> import_image_decoder(NodeContext& c) {
+  const std::string text = c.string_attr("pixel_format", "RGB");
+  check(text == "RGB" || text == "BGR" || text == "Grayscale", ErrorKind::Parse,
+        "attribute 'pixel_format' is '{}', expected RGB, BGR or Grayscale", text);
+  using ops::PixelFormat;
+  const PixelFormat format = text == "RGB"   ? PixelFormat::Rgb
+                             : text == "BGR" ? PixelFormat::Bgr
+                                             : PixelFormat::Grayscale;
+  const SymShape sizes = fresh_sizes(c, "picture", 2);
+  return {c.add1(make_op<ops::ImageDecoder>(format, sizes[0], sizes[1]), {c.in(0)})};
+}
 
 std::vector<ValueId> import_grid_sample(NodeContext& c) {
   auto op = std::make_shared<ops::GridSample>();

@@ -1,0 +1,116 @@
+#include "tensor/image.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace treadle {
+namespace {
+
+using Pixels = std::vector<int>;
+
+Tensor decode(const std::string& file) {
+  return decode_image(std::as_bytes(std::span(file)));
+}
+
+Pixels pixels(const std::string& file) {
+  const Tensor t = decode(file);
+  const auto v = t.span<std::uint8_t>();
+  return {v.begin(), v.end()};
+}
+
+ErrorKind refusal(const std::string& file) {
+  try {
+    decode(file);
+  } catch (const Error& e) {
+    return e.kind();
+  }
+  ADD_FAILURE() << "decoded";
+  return ErrorKind::Internal;
+}
+
+std::string little(std::uint32_t v, int bytes = 4) {
+  std::string out;
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>((v >> (8 * i)) & 0xff);
+  return out;
+}
+
+// A bitmap with a BITMAPINFOHEADER; `between` stands between header and pixels: masks or palette.
+std::string bitmap(int bits, int width, int height, const std::string& between,
+                   const std::string& data, std::uint32_t compression = 0) {
+  const auto begin = static_cast<std::uint32_t>(54 + between.size());
+  const std::uint32_t colours = bits <= 8 ? static_cast<std::uint32_t>(between.size() / 4) : 0;
+  return "BM" + little(0) + little(0) + little(begin) + little(40) +
+         little(static_cast<std::uint32_t>(width)) + little(static_cast<std::uint32_t>(height)) +
+         little(1, 2) + little(static_cast<std::uint32_t>(bits), 2) + little(compression) +
+         little(0) + little(0) + little(0) + little(colours) + little(0) + between + data;
+}
+
+TEST(DecodeImage, Pnm) {
+  EXPECT_EQ(decode("P3 1 2 255 1 2 3 4 5 6").shape(), (Shape{2, 1, 3}));
+  EXPECT_EQ(pixels("P3 1 2 255 1 2 3 4 5 6"), (Pixels{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(pixels("P6\n# a comment\n1 1\n255\n\x01\x02\x03"), (Pixels{1, 2, 3}));
+  // 7/15 · 255 = 119; bits without white space between; rows of whole bytes.
+  EXPECT_EQ(pixels("P2 2 1 15 7 15"), (Pixels{119, 119, 119, 255, 255, 255}));
+  EXPECT_EQ(pixels("P1 2 1 10"), (Pixels{0, 0, 0, 255, 255, 255}));
+  EXPECT_EQ(pixels("P4 1 2\n" + std::string("\x80\x00", 2)), (Pixels{0, 0, 0, 255, 255, 255}));
+  // Two bytes a value, the high one first: 512/1023 · 255 = 127.6.
+  EXPECT_EQ(pixels("P5 1 1 1023\n" + std::string("\x02\x00", 2)), (Pixels{128, 128, 128}));
+}
+
+TEST(DecodeImage, BmpRowsAndPalettes) {
+  // From the bottom up, blue first, rows padded to four bytes.
+  const std::string rows("\x01\x02\x03\x00\x04\x05\x06\x00", 8);
+  EXPECT_EQ(pixels(bitmap(24, 1, 2, "", rows)), (Pixels{6, 5, 4, 3, 2, 1}));
+  EXPECT_EQ(pixels(bitmap(24, 1, -2, "", rows)), (Pixels{3, 2, 1, 6, 5, 4}));
+  const std::string palette("\x01\x02\x03\x00\x04\x05\x06\x00", 8);
+  EXPECT_EQ(pixels(bitmap(1, 2, 1, palette, std::string("\x40\0\0\0", 4))),
+            (Pixels{3, 2, 1, 6, 5, 4}));
+  EXPECT_EQ(pixels(bitmap(4, 2, 1, palette, std::string("\x01\0\0\0", 4))),
+            (Pixels{3, 2, 1, 6, 5, 4}));
+  EXPECT_EQ(refusal(bitmap(8, 1, 1, palette, std::string("\x02\0\0\0", 4))), ErrorKind::Parse);
+}
+
+TEST(DecodeImage, BmpBitFields) {
+  // 5-6-5: red 31, green 0, blue 16 of 31 → 132.
+  const std::string masks = little(0xf800) + little(0x7e0) + little(0x1f);
+  EXPECT_EQ(pixels(bitmap(16, 1, 1, masks, little(0xf810), 3)), (Pixels{255, 0, 132}));
+  EXPECT_EQ(pixels(bitmap(32, 1, 1, "", little(0x00010203))), (Pixels{1, 2, 3}));
+}
+
+TEST(DecodeImage, RefusesWhatItCannotRead) {
+  EXPECT_EQ(refusal(""), ErrorKind::Parse);
+  EXPECT_EQ(refusal("not a picture"), ErrorKind::Parse);
+  EXPECT_EQ(refusal("RIFF\x10\0\0\0WEBPVP8 "), ErrorKind::Parse);  // cut at the zero
+  EXPECT_EQ(refusal(std::string("RIFF\x10\0\0\0WEBPVP8 ", 16)), ErrorKind::Unsupported);
+  EXPECT_EQ(refusal(std::string("II*\0", 4)), ErrorKind::Unsupported);
+  EXPECT_EQ(refusal(bitmap(8, 1, 1, std::string(1024, 0), std::string(4, 0), 1)),
+            ErrorKind::Unsupported);
+}
+
+// Sizes that the file cannot hold are refused before anything is allocated.
+TEST(DecodeImage, RefusesAbsurdSizes) {
+  EXPECT_EQ(refusal("P6 4294967295 4294967295 255\n123"), ErrorKind::Parse);
+  EXPECT_EQ(refusal("P6 99999999999 1 255\n123"), ErrorKind::Parse);
+  EXPECT_EQ(refusal("P6 0 4 255\n123"), ErrorKind::Parse);
+  EXPECT_EQ(refusal(bitmap(24, 0x7fffffff, 0x7fffffff, "", "123")), ErrorKind::Parse);
+  EXPECT_EQ(refusal(bitmap(24, -1, 1, "", "1234")), ErrorKind::Parse);
+  EXPECT_EQ(refusal(bitmap(24, 1, static_cast<int>(0x80000000), "", "1234")), ErrorKind::Parse);
+  // A PNG header of 2^30 x 2^30 pixels, with the checksum of its chunk.
+  const std::string png(
+      "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\x40\0\0\0\x40\0\0\0\x08\x02\0\0\0\xd7\xf6\x79\xe9", 33);
+  EXPECT_EQ(refusal(png), ErrorKind::Parse);
+}
+
+TEST(DecodeImage, RefusesTruncatedFiles) {
+  const std::string whole = bitmap(24, 3, 2, "", std::string(24, 7));
+  for (std::size_t n = 0; n < whole.size(); ++n) {
+    EXPECT_EQ(refusal(whole.substr(0, n)), ErrorKind::Parse) << n;
+  }
+}
+
+}  // namespace
+}  // namespace treadle
