@@ -115,4 +115,33 @@ std::vector<ValueId> import_qlinear_matmul(NodeContext& ctx) {
   return {nn::quantize(ctx, y, nn::f32(ctx, 1), ValueId{}, ctx.graph().fact(zero_point).dtype)};
 }
 
+namespace {
+
+// f32(a · b) · (a_scale · b_scale) + bias, with a and b centred already.
+ValueId scaled_product(NodeContext& ctx, ValueId a, ValueId b, ValueId a_scale, std::size_t b_scale,
+                       std::size_t bias) {
+  const ValueId sum = ops::matmul(ctx.graph(), ctx.fresh_name(), a, b);
+  const ValueId factor =
+      nn::binary(ctx, ops::BinaryFn::Mul, a_scale, per_column(ctx, ctx.in(b_scale)));
+  const ValueId y = nn::binary(ctx, ops::BinaryFn::Mul, nn::cast(ctx, sum, DType::F32), factor);
+  const ValueId added = nn::optional_input(ctx, bias);
+  return added.present() ? nn::binary(ctx, ops::BinaryFn::Add, y, added) : y;
+}
+
+}  // namespace
+
+// Inputs a, b, a_scale, b_scale, optional a_zp, b_zp, bias.
+std::vector<ValueId> import_matmul_integer_to_float(NodeContext& ctx) {
+  const ValueId a = centred(ctx, ctx.in(0), per_row(ctx, nn::optional_input(ctx, 4)));
+  const ValueId b = centred(ctx, ctx.in(1), per_column(ctx, nn::optional_input(ctx, 5)));
+  return {scaled_product(ctx, a, b, per_row(ctx, ctx.in(2)), 3, 6)};
+}
+
+// Inputs a (f32, quantised as DynamicQuantizeLinear does), b, b_scale, optional b_zp, bias.
+std::vector<ValueId> import_dynamic_quantize_matmul(NodeContext& ctx) {
+  const std::vector<ValueId> a = import_dynamic_quantize_linear(ctx);
+  const ValueId b = centred(ctx, ctx.in(1), per_column(ctx, nn::optional_input(ctx, 3)));
+  return {scaled_product(ctx, centred(ctx, a[0], a[2]), b, a[1], 2, 4)};
+}
+
 }  // namespace treadle::onnx

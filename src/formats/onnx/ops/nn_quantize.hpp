@@ -19,3 +19,10 @@ ValueId quantize(NodeContext& ctx, ValueId x, ValueId scale, ValueId zero_point,
 DType quantized_type(NodeContext& ctx, ValueId zero_point);
 
 }  // namespace treadle::onnx::nn
+
+namespace treadle::onnx {
+
+// Input 0 as u8, its scale and its zero point.
+std::vector<ValueId> import_dynamic_quantize_linear(NodeContext& ctx);
+
+}  // namespace treadle::onnx
