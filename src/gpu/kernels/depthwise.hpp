@@ -142,7 +142,7 @@ TK_FN void tk_fetch_pixel(TK_GLOBAL const T* x, TK_PARAM DepthwiseParams& p, int
 // one's windows.
 template <int V, int K, int S, int OWN, int OPEN>
 TK_FN void tk_add_pixel(TK_LOCAL const tk_vec<V>& in, int k, int tap, int first,
-                        TK_LOCAL const tk_vec<V> (&weight)[K][K],
+                        TK_LOCAL const float (&weight)[K][K][V],
                         TK_LOCAL tk_results<OWN, 1, V> (&sum)[OPEN]) {
   TK_UNROLL for (int a = 0; a < OPEN; ++a) {
     if (tap - a * S < 0) continue;
@@ -150,15 +150,16 @@ TK_FN void tk_add_pixel(TK_LOCAL const tk_vec<V>& in, int k, int tap, int first,
       if (k - o * S < 0 || k - o * S >= K) continue;
       TK_UNROLL for (int v = 0; v < V; ++v) {
         TK_LOCAL float& to = sum[(first + a) % OPEN].v[o][v];
-        to = tk_fma(in.v[v], weight[tap - a * S][k - o * S].v[v], to);
+        to = tk_fma(in.v[v], weight[tap - a * S][k - o * S][v], to);
       }
     }
   }
 }
 
 // Where a thread of depthwise_down is.
-template <class T>
+template <class T, int V, int K>
 struct tk_descent {
+  float weight[K][K][V];
   TK_GLOBAL const T* x;
   TK_GLOBAL T* y;  // of the row that is finished next
   int h, left;     // of x
@@ -172,10 +173,7 @@ TK_FN void tk_finish_plain(TK_PARAM EpilogueParams& e, TK_LOCAL const tk_vec<V>&
                            TK_GLOBAL T* y, TK_LOCAL const tk_results<OWN, 1, V>& sum) {
   TK_UNROLL for (int o = 0; o < OWN; ++o) {
     tk_vec<V> r;
-    TK_UNROLL for (int v = 0; v < V; ++v) r.v[v] = sum.v[o][v];
-    if (e.act != kActNone || e.bias) {
-      TK_UNROLL for (int v = 0; v < V; ++v) r.v[v] = tk_clip(r.v[v] + bias.v[v], e.a, e.b);
-    }
+    TK_UNROLL for (int v = 0; v < V; ++v) r.v[v] = tk_clip(sum.v[o][v] + bias.v[v], e.a, e.b);
     if (o < columns) tk_store_vec(y + o * e.y_stride, r);
   }
 }
@@ -183,8 +181,7 @@ TK_FN void tk_finish_plain(TK_PARAM EpilogueParams& e, TK_LOCAL const tk_vec<V>&
 template <bool PLAIN, class T, int V, int K, int S, int OWN>
 TK_FN void tk_descend(TK_GLOBAL const float* bias, TK_GLOBAL const float* slope,
                       TK_GLOBAL const T* residual, TK_GLOBAL T* y, TK_PARAM DepthwiseParams& p,
-                      TK_LOCAL tk_descent<T>& t, TK_LOCAL tk_place& place,
-                      TK_LOCAL const tk_vec<V> (&weight)[K][K]) {
+                      TK_LOCAL tk_descent<T, V, K>& t, TK_LOCAL tk_place& place) {
   enum { kColumns = (OWN - 1) * S + K, kOpen = (K + S - 1) / S };
   const tk_i64 row = tk_i64(p.window.W) * p.window.pixel;
   const tk_i64 y_row = tk_i64(p.oW) * p.epilogue.y_stride;
@@ -208,7 +205,7 @@ TK_FN void tk_descend(TK_GLOBAL const float* bias, TK_GLOBAL const float* slope,
           tk_vec<V> in;
           tk_packed<T, V>::widen(ahead[q][k], in);
           tk_fetch_pixel(t.x + q * row, p, t.h + S + q, end, t.left, k, ahead[q][k]);
-          tk_add_pixel<V, K, S, OWN>(in, k, K - S + q, first, weight, sum);
+          tk_add_pixel<V, K, S, OWN>(in, k, K - S + q, first, t.weight, sum);
         }
       }
       t.h += S;
@@ -240,10 +237,13 @@ TK_FN void depthwise_down(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
   tk_depthwise_part part;
   tk_place place;
   tk_find_depthwise<V, OWN>(p, thread, p.down, part, place);
-  tk_descent<T> t;
-  tk_vec<V> weight[K][K];
+  tk_descent<T, V, K> t;
   TK_UNROLL for (int r = 0; r < K; ++r) {
-    tk_load_taps<T, V, K>(w + (r * K * p.weights + part.channel), p, weight[r]);
+    tk_vec<V> taps[K];
+    tk_load_taps<T, V, K>(w + (r * K * p.weights + part.channel), p, taps);
+    TK_UNROLL for (int s = 0; s < K; ++s) {
+      TK_UNROLL for (int v = 0; v < V; ++v) t.weight[r][s][v] = taps[s].v[v];
+    }
   }
   // Of what comes above row 0 only rows of x that are there matter.
   const int open = (K + S - 1) / S;
@@ -261,9 +261,9 @@ TK_FN void depthwise_down(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
   place.base += tk_i64(t.row) * p.oW;
   t.y = y + ((place.base + part.column) * p.epilogue.y_stride + part.channel);
   if (p.epilogue.act <= kActClip && p.epilogue.residual == kNoResidual && p.epilogue.vectors) {
-    tk_descend<true, T, V, K, S, OWN>(bias, slope, residual, y, p, t, place, weight);
+    tk_descend<true, T, V, K, S, OWN>(bias, slope, residual, y, p, t, place);
   } else {
-    tk_descend<false, T, V, K, S, OWN>(bias, slope, residual, y, p, t, place, weight);
+    tk_descend<false, T, V, K, S, OWN>(bias, slope, residual, y, p, t, place);
   }
 }
 
