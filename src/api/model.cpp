@@ -33,6 +33,7 @@ formats::LoadOptions format_options(const ModelOptions& options) {
   out.symbols = options.symbols;
   out.inputs = options.cut_inputs;
   out.extra_outputs = options.extra_outputs;
+  out.warn = options.warn;
   return out;
 }
 
@@ -242,7 +243,9 @@ std::vector<CheckProblem> check_model(const std::string& path, const ModelOption
     for (auto& p :
          format == Format::Onnx ? onnx::check_model(path, load) : tf::check_model(file, path, load))
       out.push_back({p.kind, std::move(p.text)});
-    if (out.empty()) Model::load(path, options);
+    ModelOptions quiet = options;
+    quiet.warn = nullptr;
+    if (out.empty()) Model::load(path, quiet);
   } catch (const Error& e) {
     out.push_back({e.kind(), e.what()});
   }

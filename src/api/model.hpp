@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +36,9 @@ struct ModelOptions {
   // The device to lower to, shared with other models; null: the one that lower.target names.
   std::shared_ptr<Device> device;
   Limits limits;
+  // Called while loading with what is wrong in the file and keeps nothing from running; may be
+  // empty.
+  std::function<void(const std::string&)> warn;
 };
 
 // An input or output: its name and what is known of it.

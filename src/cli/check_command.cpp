@@ -19,17 +19,24 @@ struct Args {
 int run(const Args& args) {
   ModelOptions options = to_options(args.model);
   options.cut_inputs = args.inputs;
+  std::vector<std::string> warnings;
+  options.warn = [&](const std::string& text) { warnings.push_back(text); };
   const auto problems = check_model(args.model.path, options);
   bool unsupported = true;
   for (const auto& p : problems) unsupported = unsupported && p.kind == ErrorKind::Unsupported;
   const int code = problems.empty() ? kRight : unsupported ? kUnsupported : kBadInput;
   if (args.model.json) {
-    Json j{{"model", args.model.path}, {"ok", problems.empty()}, {"problems", Json::array()}};
+    Json j{{"model", args.model.path},
+           {"ok", problems.empty()},
+           {"problems", Json::array()},
+           {"warnings", warnings}};
     for (const auto& p : problems)
       j["problems"].push_back({{"kind", name_of(p.kind)}, {"text", p.text}});
     say_json(j);
     return code;
   }
+  for (const std::string& w : warnings)
+    say(fmt::format("{} {}\n", styled(Style::Yellow, "warning:"), w));
   if (problems.empty()) {
     say(fmt::format("{} {} can be run\n", styled(Style::Green, "ok:"), args.model.path));
     return code;

@@ -2,7 +2,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdio>
+
 #include "api/option_text.hpp"
+#include "cli/terminal.hpp"
 
 namespace treadle::cli {
 
@@ -66,6 +69,9 @@ ModelOptions to_options(const ModelArgs& args) {
   out.lower.reference = args.reference;
   out.lower.flush_denormals = !args.keep_denormals;
   out.limits = args.limits;
+  out.warn = [](const std::string& text) {
+    std::fputs((styled_error(Style::Yellow, "warning:") + " " + text + "\n").c_str(), stderr);
+  };
   return out;
 }
 

@@ -27,7 +27,7 @@ struct ModelArgs {
 };
 
 void add_model_args(CLI::App& app, ModelArgs& args);
-// Throws Parse error for malformed --shape and --set.
+// Warnings go to standard error. Throws Parse error for malformed --shape and --set.
 ModelOptions to_options(const ModelArgs& args);
 
 }  // namespace treadle::cli

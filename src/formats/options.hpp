@@ -1,6 +1,7 @@
 // What every importer can be asked, and what it can find wrong.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,6 +28,8 @@ struct LoadOptions {
   std::vector<std::string> extra_outputs;
   // Where external data of a model that is loaded from memory lies.
   std::optional<std::string> folder;
+  // Called with what is wrong in the file and keeps nothing from running; may be empty.
+  std::function<void(const std::string&)> warn;
 };
 
 // The file is sound as far as it was read, but how many axes a value has follows from the sizes of

@@ -201,7 +201,9 @@ std::vector<bool> Import::needed_nodes(const Scope& scope, const IndexedGraph& g
   return needed;
 }
 
-// Labels never contradict anything; dtypes, ranks and numbers do.
+// Throws for another dtype than declared. Another shape is what exporters write now and then
+// (skl2onnx of labels and scores): what is computed counts, with a warning. Labels contradict
+// nothing.
 void Import::check_declared(const Fact& fact, const ValueInfo& declared) const {
   const TypeProto& type = declared.type;
   if (type.kind != TypeProto::Kind::Tensor || fact.kind != Fact::Kind::Tensor) return;
@@ -209,16 +211,21 @@ void Import::check_declared(const Fact& fact, const ValueInfo& declared) const {
         "output '{}' is declared {}, but computed as {}", declared.name,
         onnx_type_name(type.elem_type), fact.str());
   if (!type.has_shape || !options_.input_shapes.empty() || !options_.inputs.empty()) return;
-  check(type.dims.size() == fact.shape.size(), ErrorKind::Shape,
-        "output '{}' is declared with rank {}, but computed as {}", declared.name, type.dims.size(),
-        fact.str());
-  for (std::size_t i = 0; i < type.dims.size(); ++i) {
+  bool same = type.dims.size() == fact.shape.size();
+  for (std::size_t i = 0; same && i < type.dims.size(); ++i) {
     const DimProto& d = type.dims[i];
-    if (d.kind != DimProto::Kind::Value || d.value < 0 || !fact.shape[i].is_const()) continue;
-    check(fact.shape[i].is(d.value), ErrorKind::Shape,
-          "output '{}' is declared with size {} on axis {}, but computed as {}", declared.name,
-          d.value, i, fact.str());
+    const bool known = d.kind == DimProto::Kind::Value && d.value >= 0 && fact.shape[i].is_const();
+    same = !known || fact.shape[i].is(d.value);
   }
+  if (same || !options_.warn) return;
+  std::vector<std::string> sizes;
+  for (const DimProto& d : type.dims) {
+    sizes.push_back(d.kind == DimProto::Kind::Value ? std::to_string(d.value)
+                    : d.label.empty()               ? "?"
+                                                    : std::string(d.label));
+  }
+  options_.warn(fmt::format("output '{}' is declared with shape [{}], but computed as {}",
+                            declared.name, fmt::join(sizes, ", "), fact.str()));
 }
 
 void Import::outputs(Scope& scope, const GraphProto& proto) {
