@@ -38,7 +38,7 @@ LabelEncoder::LabelEncoder(Tensor k, Tensor v, Tensor f)
   check(keys.rank() == 1 && values.shape() == keys.shape(), ErrorKind::Parse,
         "keys have shape {}, values {}, expected vectors of one length", keys.shape().str(),
         values.shape().str());
-  check(fallback.dtype() == values.dtype() && fallback.elements() == 1, ErrorKind::Parse,
+  check(fallback.dtype() == values.dtype() && fallback.elements() <= 1, ErrorKind::Parse,
         "the default is {}{}, expected one {}", name_of(fallback.dtype()), fallback.shape().str(),
         name_of(values.dtype()));
   auto places = std::make_shared<Places>();
@@ -74,6 +74,8 @@ void LabelEncoder::eval(EvalContext& ctx) const {
     const auto put = [&](const auto* from) {
       for (std::int64_t i = 0; i < x.elements(); ++i) {
         const std::int64_t at = places_->place_of(from[i]);
+        check(at >= 0 || fallback.elements() == 1, ErrorKind::Shape,
+              "element {} is none of the keys", i);
         const Tensor& source = at < 0 ? fallback : values;
         copy_run(values.dtype(), y.data, i, source.data(), std::max<std::int64_t>(at, 0), 1);
       }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "ops/checks.hpp"
 #include "ops/elements.hpp"
@@ -62,49 +61,6 @@ bool passes(const TreeNode& n, double x, const Trees& t) {
   return std::binary_search(set.begin(), set.end(), x);
 }
 
-// √2·erf⁻¹(2p − 1), by Newton's method from Winitzki's approximation of erf⁻¹.
-double probit(double p) {
-  const double y = 2 * p - 1;
-  if (!(std::fabs(y) < 1)) return y * std::numeric_limits<double>::infinity();
-  const double l = std::log(1 - y * y), a = 2 / (std::numbers::pi * 0.147) + l / 2;
-  double x = std::copysign(std::sqrt(std::sqrt(a * a - l / 0.147) - a), y);
-  for (int i = 0; i < 4; ++i) {
-    x -= (std::erf(x) - y) * std::exp(x * x) * std::sqrt(std::numbers::pi) / 2;
-  }
-  return std::numbers::sqrt2 * x;
-}
-
-void softmax(std::span<double> row, bool keep_zeros) {
-  const double top = *std::max_element(row.begin(), row.end());
-  double sum = 0;
-  for (double& v : row) {
-    if (keep_zeros && v == 0) continue;
-    v = std::exp(v - top);
-    sum += v;
-  }
-  for (double& v : row) v = sum == 0 ? v : v / sum;
-}
-
-void transform(std::span<double> row, PostTransform post) {
-  if (row.empty()) return;
-  switch (post) {
-    case PostTransform::None:
-      break;
-    case PostTransform::Softmax:
-      softmax(row, false);
-      break;
-    case PostTransform::SoftmaxZero:
-      softmax(row, true);
-      break;
-    case PostTransform::Logistic:
-      for (double& v : row) v = 1 / (1 + std::exp(-v));
-      break;
-    case PostTransform::Probit:
-      for (double& v : row) v = probit(v);
-      break;
-  }
-}
-
 // A view of the elements as bytes, for equality of parameters.
 template <typename T>
 Tensor bytes_of(const std::shared_ptr<const Trees>& owner, const std::vector<T>& v) {
@@ -146,6 +102,7 @@ void TreeEnsemble::visit(ParamVisitor& v) const {
   v.param("aggregate", static_cast<std::int64_t>(t.aggregate));
   v.param("post", static_cast<std::int64_t>(t.post));
   v.param("base", t.base);
+  v.param("unvoted", t.unvoted);
   v.param("dtype", dtype_);
 }
 
@@ -200,12 +157,13 @@ void TreeEnsemble::eval(EvalContext& ctx) const {
       }
     }
     for (std::size_t k = 0; k < targets; ++k) {
+      if (!voted[k]) row[k] = t.unvoted;
       if (t.aggregate == TreeAggregate::Average && !t.roots.empty()) {
         row[k] /= static_cast<double>(t.roots.size());
       }
       if (!t.base.empty()) row[k] += t.base[k];
     }
-    transform(row, t.post);
+    transform_scores(row, t.post);
     dispatch(dtype_, [&]<typename T>(T) {
       T* to = y.as<T>() + r * t.targets;
       for (const double v : row) *to++ = convert<T>(v);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "graph/operator.hpp"
+#include "ops/score_transform.hpp"
 
 namespace treadle::ops {
 
@@ -14,7 +15,6 @@ enum class TreeTest : std::int32_t {
   Member
 };
 enum class TreeAggregate : std::uint8_t { Average, Sum, Min, Max };
-enum class PostTransform : std::uint8_t { None, Softmax, Logistic, SoftmaxZero, Probit };
 
 // What Trees consists of. A child c ≥ 0 is a node, c < 0 the leaf ~c.
 struct TreeNode {
@@ -39,6 +39,7 @@ struct Trees {
   TreeAggregate aggregate = TreeAggregate::Sum;
   PostTransform post = PostTransform::None;
   std::vector<double> base;  // added to each target; empty: 0
+  double unvoted = 0;        // what a target has that no tree votes for, before the base
 };
 
 // Decision trees over the rows of x [N, F]: each gives the votes of one leaf; what a target gets of

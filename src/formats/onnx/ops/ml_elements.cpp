@@ -1,21 +1,14 @@
-// ai.onnx.ml operators on elements and features: Binarizer, LabelEncoder, ArrayFeatureExtractor.
+// ai.onnx.ml operators on elements: Binarizer, LabelEncoder, CategoryMapper; ArrayFeatureExtractor.
+#include "formats/onnx/ops/ml_common.hpp"
 #include "formats/onnx/ops/move_helpers.hpp"
 #include "ops/label_encoder.hpp"
 #include "ops/move.hpp"
 
 namespace treadle::onnx {
+
+using namespace ml;
+
 namespace {
-
-template <typename T>
-Tensor vector_of(const std::vector<T>& values) {
-  return Tensor::from<T>(Shape{static_cast<std::int64_t>(values.size())}, values);
-}
-
-Tensor float_vector(const std::vector<double>& values) {
-  std::vector<float> out;
-  for (const double v : values) out.push_back(static_cast<float>(v));
-  return vector_of(out);
-}
 
 // The one given of PREFIX_strings, PREFIX_int64s, PREFIX_floats and PREFIX_tensor.
 Tensor list_attr(NodeContext& c, const std::string& prefix) {
@@ -64,6 +57,19 @@ std::vector<ValueId> import_label_encoder(NodeContext& c) {
   return {c.add1(
       make_op<ops::LabelEncoder>(list_attr(c, "keys"), values, default_attr(c, values.dtype())),
       {c.in(0)})};
+}
+
+// Strings to integers, or integers to strings.
+std::vector<ValueId> import_category_mapper(NodeContext& c) {
+  const auto ints = c.ints_attr("cats_int64s");
+  const auto texts = c.strings_attr("cats_strings");
+  check(ints && texts, ErrorKind::Parse,
+        "attributes 'cats_int64s' and 'cats_strings' are required");
+  const bool from_strings = c.fact(0).dtype == DType::String;
+  const Tensor keys = from_strings ? vector_of(*texts) : vector_of(*ints);
+  const Tensor values = from_strings ? vector_of(*ints) : vector_of(*texts);
+  const Tensor fallback = default_attr(c, values.dtype());
+  return {c.add1(make_op<ops::LabelEncoder>(keys, values, fallback), {c.in(0)})};
 }
 
 // 1 where x is above the threshold, else 0.

@@ -1,14 +1,18 @@
-// ai.onnx.ml TreeEnsemble and TreeEnsembleRegressor.
+// ai.onnx.ml TreeEnsemble, TreeEnsembleRegressor and TreeEnsembleClassifier.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 
-#include "formats/onnx/importer.hpp"
+#include "formats/onnx/ops/ml_common.hpp"
+#include "formats/onnx/ops/move_helpers.hpp"
 #include "ops/tree_ensemble.hpp"
 
 namespace treadle::onnx {
+
+using namespace ml;
+
 namespace {
 
 using Ints = std::vector<std::int64_t>;
@@ -66,8 +70,6 @@ T named(const std::array<std::string_view, N>& names, std::string_view name,
   return static_cast<T>(at - names.begin());
 }
 
-constexpr std::array<std::string_view, 5> kPost{"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO",
-                                                "PROBIT"};
 constexpr std::array<std::string_view, 4> kAggregate{"AVERAGE", "SUM", "MIN", "MAX"};
 constexpr std::array<std::string_view, 6> kTests{"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
                                                  "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
@@ -144,6 +146,28 @@ OldNodes old_nodes(NodeContext& c, ops::Trees& t) {
   return out;
 }
 
+// Votes of the older operators, PREFIX_treeids and so on, and base values.
+void old_votes(NodeContext& c, const OldNodes& nodes, const std::string& prefix, ops::Trees& t) {
+  const Ints trees = ints_of(c, prefix + "_treeids", std::nullopt);
+  const Ints ids = ints_of(c, prefix + "_nodeids", trees.size());
+  const Ints targets = ints_of(c, prefix + "_ids", trees.size());
+  const auto weights = doubles_of(c, prefix + "_weights", "_as_tensor", trees.size());
+  std::vector<std::vector<ops::TreeVote>> votes(static_cast<std::size_t>(nodes.leaves));
+  for (std::size_t i = 0; i < trees.size(); ++i) {
+    const std::int32_t leaf = nodes.find(trees[i], ids[i], prefix + "_nodeids");
+    check(leaf < 0, ErrorKind::Parse, "node {} of tree {} votes and is no leaf", ids[i], trees[i]);
+    votes[static_cast<std::size_t>(~leaf)].push_back({weights[i], targets[i]});
+  }
+  t.leaf_starts.push_back(0);
+  for (const auto& v : votes) {
+    t.votes.insert(t.votes.end(), v.begin(), v.end());
+    t.leaf_starts.push_back(static_cast<std::int64_t>(t.votes.size()));
+  }
+  if (c.has_attr("base_values") || c.has_attr("base_values_as_tensor")) {
+    t.base = doubles_of(c, "base_values", "_as_tensor", std::nullopt);
+  }
+}
+
 }  // namespace
 
 std::vector<ValueId> import_tree_ensemble(NodeContext& c) {
@@ -201,31 +225,48 @@ std::vector<ValueId> import_tree_ensemble(NodeContext& c) {
 
 std::vector<ValueId> import_tree_ensemble_regressor(NodeContext& c) {
   ops::Trees t;
-  const OldNodes nodes = old_nodes(c, t);
-  const Ints trees = ints_of(c, "target_treeids", std::nullopt);
-  const Ints ids = ints_of(c, "target_nodeids", trees.size());
-  const Ints targets = ints_of(c, "target_ids", trees.size());
-  const auto weights = doubles_of(c, "target_weights", "_as_tensor", trees.size());
-  std::vector<std::vector<ops::TreeVote>> votes(static_cast<std::size_t>(nodes.leaves));
-  for (std::size_t i = 0; i < trees.size(); ++i) {
-    const std::int32_t leaf = nodes.find(trees[i], ids[i], "target_nodeids");
-    check(leaf < 0, ErrorKind::Parse, "node {} of tree {} votes and is no leaf", ids[i], trees[i]);
-    votes[static_cast<std::size_t>(~leaf)].push_back({weights[i], targets[i]});
-  }
-  t.leaf_starts.push_back(0);
-  for (const auto& v : votes) {
-    t.votes.insert(t.votes.end(), v.begin(), v.end());
-    t.leaf_starts.push_back(static_cast<std::int64_t>(t.votes.size()));
-  }
+  old_votes(c, old_nodes(c, t), "target", t);
   t.targets = c.int_attr("n_targets", std::nullopt);
-  if (c.has_attr("base_values") || c.has_attr("base_values_as_tensor")) {
-    t.base = doubles_of(c, "base_values", "_as_tensor", std::nullopt);
-  }
-  t.post =
-      named<ops::PostTransform>(kPost, c.string_attr("post_transform", "NONE"), "post_transform");
+  t.post = post_attr(c);
   t.aggregate = named<ops::TreeAggregate>(kAggregate, c.string_attr("aggregate_function", "SUM"),
                                           "aggregate_function");
   return {c.add1(make_op<ops::TreeEnsemble>(std::move(t), DType::F32), {c.in(0)})};
+}
+
+// Of two classes whose trees vote for one alone, the standard says nothing: as ONNX Runtime 1.32.
+std::vector<ValueId> import_tree_ensemble_classifier(NodeContext& c) {
+  const Tensor labels = class_labels(c, "classlabels_int64s");
+  ops::Trees t;
+  old_votes(c, old_nodes(c, t), "class", t);
+  const auto post = post_attr(c);
+  const ValueId x = as_rows(c, c.in(0));
+  t.targets = labels.elements();
+  const std::int64_t voted = t.votes.empty() ? 0 : t.votes[0].target;
+  const bool one = t.targets == 2 && (voted == 0 || voted == 1) && t.base.size() <= 1 &&
+                   std::all_of(t.votes.begin(), t.votes.end(),
+                               [&](const ops::TreeVote& v) { return v.target == voted; });
+  if (!one) {
+    // The top class is one that some tree votes for.
+    constexpr double kNone = -std::numeric_limits<double>::infinity();
+    if (t.base.empty()) t.unvoted = kNone;
+    const ValueId votes = c.add1(make_op<ops::TreeEnsemble>(std::move(t), DType::F32), {x});
+    const ValueId zero = ops::scalar_like(c.graph(), c.fresh_name(), 0, votes);
+    const ValueId scores = select(c, binary(c, BinaryFn::Equal, votes, kNone), zero, votes);
+    return {labels_at(c, labels, top_class(c, votes)), transformed(c, scores, post)};
+  }
+  check(voted == 0 || t.base.empty(), ErrorKind::Parse,
+        "attribute 'base_values' has 1 entry, expected 2");
+  const bool positive = std::all_of(t.votes.begin(), t.votes.end(),
+                                    [](const ops::TreeVote& v) { return v.weight >= 0; });
+  const double threshold = positive ? 0.5 : 0;
+  if (voted == 1) {
+    const ValueId scores = c.add1(make_op<ops::TreeEnsemble>(std::move(t), DType::F32), {x});
+    const ValueId second = slice(c, scores, 1, 1, 1);
+    return {labels_at(c, labels, above(c, second, threshold)), transformed(c, scores, post)};
+  }
+  t.targets = 1;
+  const ValueId s = c.add1(make_op<ops::TreeEnsemble>(std::move(t), DType::F32), {x});
+  return {labels_at(c, labels, above(c, s, threshold)), two_scores(c, s, post, !positive)};
 }
 
 }  // namespace treadle::onnx
