@@ -119,6 +119,19 @@ def missing_onnx(have, old):
     return sorted(all_names - {op for domain, op in have if domain == ""})
 
 
+# What stands after the list of a domain.
+NOTES = {
+    "ai.onnx.ml": [
+        "There are no maps: ZipMap passes its tensor through, `[N, classes]` with the columns in the order of",
+        "its labels; a map as an input (DictVectorizer, CastMap) is unsupported. Where two classes have one",
+        "score, which the standard is silent about, labels and scores are those of ONNX Runtime. Where that",
+        "departs from the standard it is not followed: of two classes that both get votes of trees the label",
+        "is the one with more, and a single target of a regressor is transformed as well. PROBIT is exact.",
+        "",
+    ]
+}
+
+
 def document(old):
     onnx_ops, tf, core, cpu = onnx_table(), tf_table(), core_operators(), cpu_translators()
     unknown = set(cpu) - set(core)
@@ -135,9 +148,9 @@ def document(old):
         "tested, and what is known not to pass, stands in `tests/onnx_backend/expected.tsv`.",
         "",
     ]
-    for domain, title in (("", "ai.onnx"), ("com.microsoft", "com.microsoft")):
+    for domain, title in (("", "ai.onnx"), ("ai.onnx.ml", "ai.onnx.ml"), ("com.microsoft", "com.microsoft")):
         names = [op for d, op in onnx_ops if d == domain]
-        out += [f"## ONNX: {title} ({len(names)})", "", *grid(names), ""]
+        out += [f"## ONNX: {title} ({len(names)})", "", *grid(names), "", *NOTES.get(domain, [])]
     lost = missing_onnx(onnx_ops, old)
     out += [
         "### Not imported",

@@ -84,6 +84,22 @@ TEST_F(Command, UnsupportedIsThreeAndCheckNamesAll) {
   EXPECT_EQ(call({"check", path("m.onnx")}).code, kRight);
 }
 
+TEST_F(Command, WrongDeclaredShapesAreWarnings) {
+  write("declared.onnx", model({{node("Neg", {"x"}, {"y"})},
+                                {value("x", 1, {"2", "3"})},
+                                {value("y", 1, {"2", "1"})}}));
+  const std::string warning = "output 'y' is declared with shape [2, 1], but computed as f32[2, 3]";
+  const auto run = call({"run", path("declared.onnx"), "--input", "random"});
+  EXPECT_EQ(run.code, kRight) << run.err;
+  EXPECT_TRUE(has(run.err, "warning: " + warning)) << run.err;
+  const auto text = call({"check", path("declared.onnx")});
+  EXPECT_EQ(text.code, kRight);
+  EXPECT_TRUE(has(text.out, "warning: " + warning) && has(text.out, "can be run")) << text.out;
+  const auto json = Json::parse(call({"check", path("declared.onnx"), "--json"}).out);
+  EXPECT_TRUE(json["ok"]);
+  EXPECT_EQ(json["warnings"], Json{warning});
+}
+
 TEST_F(Command, DumpListsNodesAtEachStage) {
   for (const std::string stage : {"import", "simplified", "lowered"}) {
     const auto o = call({"dump", path("m.onnx"), "--stage", stage, "--json"});

@@ -13,7 +13,8 @@ enum class PostTransform : std::uint8_t { None, Softmax, Logistic, SoftmaxZero, 
 
 void transform_scores(std::span<double> row, PostTransform post);
 
-// transform_scores() of each row along the last axis. f32 and f64, computed in f64.
+// The scores of each row along the last axis after the transform `post`. f32 and f64, computed in
+// f64.
 class ScoreTransform final : public Operator {
  public:
   explicit ScoreTransform(PostTransform p) : post(p) {}

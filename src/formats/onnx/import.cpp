@@ -18,6 +18,12 @@ bool says_nothing(std::string_view label) {
   return label.empty() || label == "?" || label == "*" || label == "None" || label == "-1";
 }
 
+// The tensor that such maps would be made of takes their place.
+bool is_made_by_zip_map(const TypeProto& type) {
+  return type.kind == TypeProto::Kind::Sequence && type.element &&
+         type.element->kind == TypeProto::Kind::Map;
+}
+
 }  // namespace
 
 Import::Import(std::shared_ptr<const MappedFile> file, std::optional<std::string> folder,
@@ -77,10 +83,12 @@ Fact Import::fact_of(const TypeProto& type, Graph& graph, std::string_view name)
     }
     case TypeProto::Kind::None:
       fail(ErrorKind::Parse, "no type is declared");
+    case TypeProto::Kind::Map:
+      fail(ErrorKind::Unsupported, "a map, which is not supported; dense tensors are");
     default:
       break;
   }
-  fail(ErrorKind::Unsupported, "maps, sparse tensors and opaque values are not supported");
+  fail(ErrorKind::Unsupported, "sparse tensors and opaque values are not supported");
 }
 
 // Shape and sizes as the options give them.
@@ -286,7 +294,7 @@ formats::Interface Import::interface() {
   formats::Interface out;
   for (const ValueId v : graph.inputs()) out.inputs.push_back({graph.value_name(v), graph.fact(v)});
   for (const ValueInfo& v : proto.outputs) {
-    if (v.type.kind == TypeProto::Kind::None) {
+    if (v.type.kind == TypeProto::Kind::None || is_made_by_zip_map(v.type)) {
       out.outputs.push_back({std::string(v.name), Fact::tensor(DType::F32, ops::unknown_shape())});
       continue;
     }
