@@ -135,7 +135,7 @@ TK_FN void tk_fetch_pixel(TK_GLOBAL const T* x, TK_PARAM DepthwiseParams& p, int
                           int left, int k, TK_LOCAL tk_words<N>& words) {
   TK_UNROLL for (int i = 0; i < N; ++i) words.v[i] = 0;
   if (tk_u32(h) < tk_u32(end) && tk_u32(left + k) < tk_u32(p.window.W)) {
-    tk_load_words(x + k * p.window.pixel, words);
+    tk_load_words(x + tk_u32(k) * tk_u32(p.window.pixel), words);
   }
 }
 // What it adds to OPEN rows of sums, the uppermost of them sum[first]: it is in row `tap` of that
