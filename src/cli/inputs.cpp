@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 
@@ -31,7 +32,8 @@ std::string lower_ending(const std::string& source) {
 }
 
 bool is_image(const std::string& ending) {
-  return ending == ".png" || ending == ".jpg" || ending == ".jpeg";
+  constexpr std::array kEndings{".png", ".jpg", ".jpeg", ".bmp", ".pbm", ".pgm", ".ppm", ".pnm"};
+  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
 }
 
 Spec parse_spec(const std::string& text) {
@@ -190,7 +192,8 @@ Tensor make_loaded(const Port& port, const std::string& source, const InputArgs&
   if (ending == ".wav") return audio_tensor(port, source);
   if (is_image(ending)) return image_tensor(port, source, args);
   fail(ErrorKind::Parse,
-       "--input {}={}: not a .npy, .npz, .png, .jpg or .wav file, a number, zeros or random[:seed]",
+       "--input {}={}: not a .npy, .npz, .png, .jpg, .bmp, .pnm or .wav file, a number, zeros or "
+       "random[:seed]",
        port.name, source);
 }
 
@@ -224,10 +227,11 @@ std::vector<std::string> assign_sources(std::span<const Port> ports, const Input
 }  // namespace
 
 void add_input_args(CLI::App& app, InputArgs& args) {
-  app.add_option("--input", args.inputs,
-                 "NAME=SOURCE, or SOURCE alone for the only input. SOURCE: file.npy, file.npz "
-                 "(alone: arrays named like the inputs), picture.png or .jpg, sound.wav (16 bit), "
-                 "random[:seed], zeros, or a number. A NAME inside the model cuts it there");
+  app.add_option(
+      "--input", args.inputs,
+      "NAME=SOURCE, or SOURCE alone for the only input. SOURCE: file.npy, file.npz "
+      "(alone: arrays named like the inputs), picture.png, .jpg, .bmp or .pnm, sound.wav (16 bit), "
+      "random[:seed], zeros, or a number. A NAME inside the model cuts it there");
   app.add_option("--image-size", args.image_size,
                  "Size that pictures are scaled to, WIDTHxHEIGHT (default: the input's, else the "
                  "picture's own)");

@@ -21,8 +21,8 @@ static_assert(static_cast<int>(ResidualAt::BeforeAct) == tk::kResidualBeforeAct 
               static_cast<int>(ResidualAt::AfterAct) == tk::kResidualAfterAct);
 
 void check_stride(const char* what, std::int64_t stride, std::int64_t columns) {
-  check(stride == 0 || (stride >= columns && stride < (std::int64_t{1} << 31)), ErrorKind::Shape,
-        "rows of the {} lie {} elements apart, expected {} to 2^31 - 1", what, stride, columns);
+  check(stride == 0 || (stride >= columns && stride < (std::int64_t{1} << 29)), ErrorKind::Shape,
+        "rows of the {} lie {} elements apart, expected {} to 2^29 - 1", what, stride, columns);
 }
 
 }  // namespace

@@ -27,6 +27,11 @@ void couple(std::span<const double> x, std::span<double> p) {
     }
   }
   std::fill(p.begin(), p.end(), 1.0 / static_cast<double>(c));
+  for (const double v : q) {
+    if (!std::isnan(v)) continue;
+    std::fill(p.begin(), p.end(), v);
+    return;
+  }
   const int sweeps = std::max<int>(kLeastSweeps, static_cast<int>(c));
   for (int sweep = 0; sweep < sweeps; ++sweep) {
     double pqp = 0;

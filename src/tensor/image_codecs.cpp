@@ -3,6 +3,8 @@
 
 #include <csetjmp>
 #include <cstdio>
+#include <cstring>
+#include <vector>
 
 // libjpeg's header needs FILE before it.
 #include <jpeglib.h>
@@ -13,20 +15,74 @@
 
 namespace treadle::image {
 
+namespace {
+
+// What decoding needs; nothing here has a destructor, since libpng leaves by longjmp.
+struct PngReader {
+  png_structp png;
+  png_infop info;
+  std::jmp_buf jump;
+  char message[160];
+  Bytes file;
+  std::size_t at;
+};
+
+[[noreturn]] void png_failed(png_structp png, png_const_charp text) {
+  auto* r = static_cast<PngReader*>(png_get_error_ptr(png));
+  std::snprintf(r->message, sizeof r->message, "%s", text);
+  std::longjmp(r->jump, 1);
+}
+void png_warned(png_structp, png_const_charp) {}
+void png_take(png_structp png, png_bytep to, std::size_t count) {
+  auto* r = static_cast<PngReader*>(png_get_io_ptr(png));
+  if (count > r->file.size() - r->at) png_error(png, "read beyond end of data");
+  std::memcpy(to, r->file.data() + r->at, count);
+  r->at += count;
+}
+
+// Samples as they are stored: neither gamma nor alpha changes them, 16 bits are rounded to 8.
+bool png_begin(PngReader& r) {
+  if (setjmp(r.jump) != 0) return false;
+  r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, png_failed, png_warned);
+  if (r.png == nullptr) return false;
+  r.info = png_create_info_struct(r.png);
+  if (r.info == nullptr) return false;
+  png_set_read_fn(r.png, &r, png_take);
+  png_read_info(r.png, r.info);
+  png_set_expand(r.png);
+  png_set_scale_16(r.png);
+  png_set_strip_alpha(r.png);
+  png_set_gray_to_rgb(r.png);
+  png_set_interlace_handling(r.png);
+  png_read_update_info(r.png, r.info);
+  return true;
+}
+bool png_rows(PngReader& r, png_bytepp rows) {
+  if (setjmp(r.jump) != 0) return false;
+  png_read_image(r.png, rows);
+  return true;
+}
+
+}  // namespace
+
 Tensor decode_png(Bytes file) {
-  png_image png{};
-  png.version = PNG_IMAGE_VERSION;
+  PngReader r{};
+  r.file = file;
+  std::snprintf(r.message, sizeof r.message, "no memory");
   struct Free {
-    png_image* png;
-    ~Free() { png_image_free(png); }
-  } const free{&png};
-  check(png_image_begin_read_from_memory(&png, file.data(), file.size()) != 0, ErrorKind::Parse,
-        "{}", png.message);
-  png.format = PNG_FORMAT_RGB;
-  Tensor picture = new_picture(png.width, png.height);
-  const png_color black{0, 0, 0};
-  check(png_image_finish_read(&png, &black, picture.mutable_data(), 0, nullptr) != 0,
-        ErrorKind::Parse, "{}", png.message);
+    PngReader* r;
+    ~Free() { png_destroy_read_struct(&r->png, &r->info, nullptr); }
+  } const free{&r};
+  check(png_begin(r), ErrorKind::Parse, "{}", r.message);
+  const std::size_t width = png_get_image_width(r.png, r.info),
+                    height = png_get_image_height(r.png, r.info);
+  Tensor picture = new_picture(static_cast<std::int64_t>(width), static_cast<std::int64_t>(height));
+  check(png_get_rowbytes(r.png, r.info) == 3 * width, ErrorKind::Parse,
+        "{} bytes a row, expected {}", png_get_rowbytes(r.png, r.info), 3 * width);
+  std::vector<png_bytep> rows(height);
+  auto* first = static_cast<png_bytep>(static_cast<void*>(picture.mutable_data()));
+  for (std::size_t i = 0; i < height; ++i) rows[i] = first + i * 3 * width;
+  check(png_rows(r, rows.data()), ErrorKind::Parse, "{}", r.message);
   return picture;
 }
 

@@ -35,6 +35,10 @@ class Reader {
       check(v < (std::int64_t{1} << 32), ErrorKind::Parse, "a number has more than 32 bits");
       if (left() == 0) return v;
       c = byte();
+      if (c == '#') {
+        while (left() > 0 && c != '\n') c = byte();
+        return v;
+      }
       if (is_space(c)) return v;
     }
   }

@@ -24,7 +24,11 @@ Tensor list_attr(NodeContext& c, const std::string& prefix) {
 
 // What stands for unknown keys, of the values' dtype.
 Tensor default_attr(NodeContext& c, DType dtype) {
-  if (const auto v = c.tensor_attr("default_tensor")) return *v;
+  if (const auto v = c.tensor_attr("default_tensor")) {
+    check(v->elements() == 1, ErrorKind::Parse,
+          "attribute 'default_tensor' has shape {}, expected one element", v->shape().str());
+    return *v;
+  }
   if (dtype == DType::String) return Tensor::scalar(c.string_attr("default_string", "_Unused"));
   if (dtype == DType::I64) return Tensor::scalar(c.int_attr("default_int64", -1));
   if (dtype == DType::F32) {

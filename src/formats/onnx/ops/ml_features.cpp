@@ -2,6 +2,7 @@
 // FeatureVectorizer; and ZipMap.
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "formats/onnx/ops/ml_common.hpp"
 #include "formats/onnx/ops/move_helpers.hpp"
@@ -59,7 +60,8 @@ std::vector<ValueId> import_normalizer(NodeContext& c) {
   const std::string norm = c.string_attr("norm", "MAX");
   check(norm == "MAX" || norm == "L1" || norm == "L2", ErrorKind::Parse,
         "attribute 'norm' is '{}', expected MAX, L1 or L2", norm);
-  const ValueId x = as_real(c, c.in(0));
+  // Squares of f32 may be beyond f32.
+  const ValueId x = norm == "L2" ? cast(c, c.in(0), DType::F64) : as_real(c, c.in(0));
   const int rank = rank_of(c, x);
   check(rank == 1 || rank == 2, ErrorKind::Shape, "the input has shape {}, expected [N, F] or [F]",
         str(shape_of(c, x)));
@@ -98,6 +100,18 @@ std::vector<ValueId> import_imputer(NodeContext& c) {
   return {select(c, missing, value, x)};
 }
 
+namespace {
+
+// A number that is not in the list, for what is none.
+std::int64_t other_than(const std::vector<std::int64_t>& list) {
+  const std::set<std::int64_t> taken(list.begin(), list.end());
+  std::int64_t v = 0;
+  while (taken.contains(v)) ++v;
+  return v;
+}
+
+}  // namespace
+
 // A new last axis, 1 at the category of each element; numbers are truncated to integers.
 std::vector<ValueId> import_one_hot_encoder(NodeContext& c) {
   const auto ints = c.ints_attr("cats_int64s");
@@ -114,7 +128,10 @@ std::vector<ValueId> import_one_hot_encoder(NodeContext& c) {
   if (ints) {
     check(dtype_of(c, x) != DType::String, ErrorKind::Type,
           "input 0 'X' is {}, but the categories are integers", c.fact(0).str());
-    x = cast(c, x, DType::I64);
+    const ValueId number = cast(c, x, DType::I64);
+    x = is_float(dtype_of(c, x))
+            ? select(c, unary(c, UnaryFn::IsNaN, x), int_constant(c, other_than(*ints)), number)
+            : number;
   }
   const ValueId place =
       c.add1(make_op<ops::LabelEncoder>(categories, vector_of(places), unknown), {x});

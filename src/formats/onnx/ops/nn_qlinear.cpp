@@ -117,30 +117,53 @@ std::vector<ValueId> import_qlinear_matmul(NodeContext& ctx) {
 
 namespace {
 
-// f32(a · b) · (a_scale · b_scale) + bias, with a and b centred already.
+// A parameter that has one element or one a column of b (of a: one a row), or is not there.
+ValueId checked_parameter(NodeContext& ctx, std::size_t i, std::string_view name, bool of_b) {
+  const ValueId v = nn::optional_input(ctx, i);
+  if (!v.present()) return v;
+  const SymShape& shape = ctx.graph().fact(v).shape;
+  const SymShape& matrix = ctx.fact(of_b ? 1 : 0).shape;
+  const bool single = is_one_element(shape) && shape.size() <= 1;
+  const auto rank = matrix.size();
+  const bool fits =
+      rank >= 2 && shape.size() == 1 && shape[0] == matrix[of_b ? rank - 1 : rank - 2];
+  check(single || fits, ErrorKind::Shape,
+        "{} has shape {}, expected one element or one a {} of {} {}", name, str(shape),
+        of_b ? "column" : "row", of_b ? "b" : "a", str(matrix));
+  return of_b ? per_column(ctx, v) : per_row(ctx, v);
+}
+
+// f32(a · b) · (a_scale · b_scale) + bias in the dtype of the scales, with a and b centred already.
 ValueId scaled_product(NodeContext& ctx, ValueId a, ValueId b, ValueId a_scale, std::size_t b_scale,
                        std::size_t bias) {
+  const DType dtype = ctx.fact(b_scale).dtype;
+  const auto wide = [&](ValueId v) { return nn::cast(ctx, v, DType::F32); };
   const ValueId sum = ops::matmul(ctx.graph(), ctx.fresh_name(), a, b);
-  const ValueId factor =
-      nn::binary(ctx, ops::BinaryFn::Mul, a_scale, per_column(ctx, ctx.in(b_scale)));
-  const ValueId y = nn::binary(ctx, ops::BinaryFn::Mul, nn::cast(ctx, sum, DType::F32), factor);
-  const ValueId added = nn::optional_input(ctx, bias);
-  return added.present() ? nn::binary(ctx, ops::BinaryFn::Add, y, added) : y;
+  const ValueId factor = nn::binary(ctx, ops::BinaryFn::Mul, wide(a_scale),
+                                    wide(checked_parameter(ctx, b_scale, "b_scale", true)));
+  ValueId y = nn::binary(ctx, ops::BinaryFn::Mul, wide(sum), factor);
+  if (const ValueId added = nn::optional_input(ctx, bias); added.present()) {
+    const SymShape &columns = ctx.fact(1).shape, &given = ctx.graph().fact(added).shape;
+    check(!columns.empty() && given == SymShape{columns.back()}, ErrorKind::Shape,
+          "bias has shape {}, expected one element a column of b {}", str(given), str(columns));
+    y = nn::binary(ctx, ops::BinaryFn::Add, y, wide(added));
+  }
+  return nn::cast(ctx, y, dtype);
 }
 
 }  // namespace
 
 // Inputs a, b, a_scale, b_scale, optional a_zp, b_zp, bias.
 std::vector<ValueId> import_matmul_integer_to_float(NodeContext& ctx) {
-  const ValueId a = centred(ctx, ctx.in(0), per_row(ctx, nn::optional_input(ctx, 4)));
-  const ValueId b = centred(ctx, ctx.in(1), per_column(ctx, nn::optional_input(ctx, 5)));
-  return {scaled_product(ctx, a, b, per_row(ctx, ctx.in(2)), 3, 6)};
+  const ValueId a = centred(ctx, ctx.in(0), checked_parameter(ctx, 4, "a_zero_point", false));
+  const ValueId b = centred(ctx, ctx.in(1), checked_parameter(ctx, 5, "b_zero_point", true));
+  return {scaled_product(ctx, a, b, checked_parameter(ctx, 2, "a_scale", false), 3, 6)};
 }
 
 // Inputs a (f32, quantised as DynamicQuantizeLinear does), b, b_scale, optional b_zp, bias.
 std::vector<ValueId> import_dynamic_quantize_matmul(NodeContext& ctx) {
   const std::vector<ValueId> a = import_dynamic_quantize_linear(ctx);
-  const ValueId b = centred(ctx, ctx.in(1), per_column(ctx, nn::optional_input(ctx, 3)));
+  const ValueId b = centred(ctx, ctx.in(1), checked_parameter(ctx, 3, "b_zero_point", true));
   return {scaled_product(ctx, centred(ctx, a[0], a[2]), b, a[1], 2, 4)};
 }
 
