@@ -38,6 +38,19 @@ TEST(MergeAffine, ConstantsMeet) {
   EXPECT_EQ(count(g, "Binary"), 2);
 }
 
+TEST(MergeAffine, WhatNearlyCancelsKeepsItsDigits) {
+  Graph g;
+  const ValueId x = source(g, "x", {2});
+  const ValueId mean = g.add_constant("mean", Tensor::of<float>(Shape{1}, {1e7f}));
+  const ValueId scale = g.add_constant("scale", Tensor::of<float>(Shape{1}, {1.0f / 3}));
+  const ValueId centred = ops::binary(g, "a", BinaryFn::Sub, x, mean);
+  g.set_outputs({ops::binary(g, "b", BinaryFn::Mul, centred, scale)}, {"out"});
+  EXPECT_EQ(fired(check_simplify(g), "merge_affine"), 0);
+  const auto y = evaluate(g, {Value(Tensor::of<float>(Shape{2}, {10000001, 10000005}))});
+  EXPECT_FLOAT_EQ(y[0].tensor().span<float>()[0], 1.0f / 3);
+  EXPECT_FLOAT_EQ(y[0].tensor().span<float>()[1], 5.0f / 3);
+}
+
 TEST(MergeAffine, NotOverTwoAxesNorSharedValues) {
   Graph g;
   const ValueId x = source(g, "x", {2, 3, 4});

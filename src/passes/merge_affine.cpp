@@ -1,7 +1,11 @@
 // (x·a)·b → x·(a·b), (x+a)+b → x+(a+b), (x·a)/b, (x−a)+b and so on with constants a, b; and
-// (x+a)·b → x·b + a·b. Shortens the chain, or moves an addition behind a multiplication.
+// (x+a)·b → x·b + a·b where x is a product or a sum of products. Shortens the chain, or moves an
+// addition behind a multiplication, which may go into the weights before it.
 //
-// Only when the inner result has no other use, and a and b have at most one axis that is not 1.
+// Only when the inner result has no other use, and a and b have at most one axis that is not 1. Of
+// any x the last would lose digits: x + a is exact where both are large and nearly cancel, as a
+// time and its mean do; x·b is not. A product has been rounded already.
+#include "ops/contract.hpp"
 #include "passes/channel_constant.hpp"
 #include "passes/rule.hpp"
 
@@ -52,6 +56,13 @@ bool small(const Tensor& c) {
   return wide <= 1;
 }
 
+bool is_product(const Graph& g, ValueId v) {
+  const auto* binary = made_by<Binary>(g, v);
+  return (binary != nullptr && binary->fn == BinaryFn::Mul) ||
+         made_by<ops::Conv>(g, v) != nullptr || made_by<ops::ConvTranspose>(g, v) != nullptr ||
+         made_by<ops::Contract>(g, v) != nullptr;
+}
+
 }  // namespace
 
 std::optional<Patch> merge_affine(const Graph& g, const Node& n) {
@@ -66,6 +77,8 @@ std::optional<Patch> merge_affine(const Graph& g, const Node& n) {
   if (!inner || !small(outer->c) || !small(inner->c)) return std::nullopt;
   if (outer->fn == BinaryFn::Add && inner->fn == BinaryFn::Mul) return std::nullopt;
   if (outer->fn != inner->fn && is_16_bit_float(g.fact(out).dtype)) return std::nullopt;
+
+  if (outer->fn != inner->fn && !is_product(g, inner->x)) return std::nullopt;
 
   const auto both = folded(outer->fn, inner->c, outer->c, Of::Elements);
   if (!both || !small(*both)) return std::nullopt;
