@@ -88,6 +88,19 @@ TEST(GridSample, LinearNearestAndPadding) {
   expect_near(run(op, {x, floats({1, 1, 1, 2}, {0.9f, 0.9f})}), {4});
 }
 
+// Expected: onnx.reference 1.23. Only a point more than half an element outside is moved to the
+// border; -0.9 (at -0.3) and 0.85, 0.95 (at 3.2, 3.4) weigh the repeated border elements.
+TEST(GridSample, CubicNearTheBorder) {
+  ops::GridSample op;
+  op.mode = ops::SampleMode::Cubic;
+  const Tensor x = floats({1, 1, 1, 4}, {1, 2, 4, 8});
+  const Tensor grid = floats({1, 1, 5, 2}, {-1.2f, 0, -0.9f, 0, 0.85f, 0, 0.95f, 0, 1.3f, 0});
+  op.padding = ops::SamplePadding::Border;
+  expect_near(run(op, {x, grid}), {1, 0.8897504f, 8.384003f, 8.431999f, 8});
+  op.padding = ops::SamplePadding::Reflection;
+  expect_near(run(op, {x, grid}), {0.9325002f, 0.8425004f, 8.480001f, 8.719999f, 7.6855016f});
+}
+
 TEST(RoiAlign, WholeImage) {
   ops::RoiAlign op;
   op.half_pixel = false;

@@ -54,9 +54,12 @@ std::vector<Tap> taps(const GridSample& op, double n, std::int64_t size) {
   double x = op.align_corners ? (n + 1) / 2 * (d - 1) : ((n + 1) * d - 1) / 2;
   if (op.mode == SampleMode::Nearest) x = std::nearbyint(x);
   const double edge = op.align_corners ? 0 : 0.5;
-  if (op.padding == SamplePadding::Border) x = std::clamp(x, 0.0, d - 1);
-  if (op.padding == SamplePadding::Reflection && (x < -edge || x > d - 1 + edge)) {
-    x = std::isfinite(x) ? reflect(x, -edge, d - 1 + edge) : 0;
+  // What lies within half an element of the border stays: a cubic weighs its neighbours by it (as
+  // onnx/reference/ops/op_grid_sample.py does).
+  if (x < -edge || x > d - 1 + edge) {
+    if (op.padding == SamplePadding::Border) x = std::clamp(x, 0.0, d - 1);
+    if (op.padding == SamplePadding::Reflection)
+      x = std::isfinite(x) ? reflect(x, -edge, d - 1 + edge) : 0;
   }
   // Beyond this only zeros are read.
   x = std::clamp(x, -4.0, d + 4);
