@@ -48,6 +48,17 @@ std::vector<float> run1(const Graph& g, std::vector<Value> inputs) {
 const std::string kX = value("x", 1, {"2"});
 const std::string kY = value("y", 1, {"2"});
 
+// A scale of one element is a scalar; so is then its zero point, whose size is a symbol.
+TEST(OnnxLoad, ZeroPointWithASymbolicSize) {
+  const auto g = load_text(model({{node("DequantizeLinear", {"x", "s", "z"}, {"y"})},
+                                  {value("x", 3, {"2"}), value("z", 3, {"n"})},
+                                  {kY},
+                                  {floats("s", {1}, {0.5f})}}));
+  const Tensor x = Tensor::of<std::int8_t>({2}, {0, 4});
+  EXPECT_EQ(run1(g, {x, Tensor::of<std::int8_t>({1}, {-2})}), (std::vector<float>{1, 3}));
+  EXPECT_THROW(run1(g, {x, Tensor::of<std::int8_t>({2}, {-2, 0})}), Error);
+}
+
 TEST(OnnxLoad, AddsAnInitializerAndKeepsNames) {
   const auto g = load_text(model({{node("Add", {"x", "w"}, {"s"}), node("Add", {"s", "w"}, {"y"})},
                                   {kX},

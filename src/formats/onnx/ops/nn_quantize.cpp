@@ -10,14 +10,29 @@ namespace treadle::onnx {
 
 namespace {
 
+int rank_of(NodeContext& ctx, ValueId v) {
+  return ctx.graph().fact(v).rank();
+}
+
+// A value of one axis as a scalar; a run with another size than 1 is an error.
+ValueId as_one(NodeContext& ctx, ValueId v) {
+  const SymShape& shape = ctx.graph().fact(v).shape;
+  return shape.size() == 1 && !shape[0].is_const() ? nn::reshape(ctx, v, {}) : v;
+}
+
 // x, scale and zero point as the core operators want them.
 std::vector<ValueId> quantisation_inputs(NodeContext& ctx, ValueId x, ValueId scale,
                                          ValueId zero_point, bool blocked) {
-  std::vector<ValueId> inputs{x, blocked ? scale : nn::as_scalar(ctx, scale)};
-  if (zero_point.present()) {
-    inputs.push_back(blocked ? zero_point : nn::as_scalar(ctx, zero_point));
+  if (!blocked) scale = nn::as_scalar(ctx, scale);
+  if (!zero_point.present()) return {x, scale};
+  if (!blocked) {
+    zero_point = nn::as_scalar(ctx, zero_point);
+    // Both have the same shape: where the size of one is a symbol, the other one tells it.
+    const bool one = rank_of(ctx, scale) == 0 || rank_of(ctx, zero_point) == 0;
+    if (one) scale = as_one(ctx, scale);
+    if (one) zero_point = as_one(ctx, zero_point);
   }
-  return inputs;
+  return {x, scale, zero_point};
 }
 
 }  // namespace
