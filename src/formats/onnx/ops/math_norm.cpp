@@ -168,6 +168,8 @@ std::vector<ValueId> import_group_norm(NodeContext& c) {
         "input 0 has shape {} and num_groups is {}, expected [N, C, …] and at least 1", str(shape),
         groups);
   const auto channels = exact_div(shape[1], Dim(groups));
+  check(channels.has_value() || shape[1].is_const(), ErrorKind::Unsupported,
+        "input 0 has shape {}: the number of channels (axis 1) must be known", str(shape));
   check(channels.has_value(), ErrorKind::Shape,
         "input 0 has {} channels, expected a multiple of num_groups = {}", shape[1].str(), groups);
   SymShape grouped = {shape[0], Dim(groups), *channels};
