@@ -5,7 +5,7 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 VENV ?= .venv
 
-.PHONY: all demo test test-sanitizers bench bench-models bench-peers models setup format lint clean
+.PHONY: all demo test test-sanitizers fuzz-diff bench bench-models bench-peers models setup format lint clean
 
 all: build/release/treadle
 
@@ -31,6 +31,13 @@ test: build/.setup
 # over threads and simulated kernels.
 test-sanitizers: build/.setup
 	scripts/test.sh sanitizers
+
+# Random graphs through treadle and ONNX Runtime. Another seed: make fuzz-diff SEED=2
+SEED ?= 1
+CASES ?= 20000
+fuzz-diff: build/release/treadle
+	@cmake --build --preset release -j $(JOBS) --target fuzz_diff_runner
+	$(VENV)/bin/python tests/fuzz_diff/run.py --runner build/release/tests/fuzz_diff_runner --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
 
 bench: build/release/treadle
 	scripts/bench.sh

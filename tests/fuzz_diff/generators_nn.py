@@ -1,8 +1,9 @@
 """Generators of convolutions, pools, products, norms, resizes, quantisation and recurrent layers."""
 import numpy as np
+import onnx
 
-from generators import Case, flag, generator
-from values import FLOATS, INTS
+from case import Case, flag, generator
+from ort_types import any_dtype, dtypes
 
 
 def spatial(r, rank, low=1, high=3):
@@ -45,9 +46,12 @@ def conv_transpose(r, op):
     kernel, attributes, size = window(r, rank)
     group = r.pick((1, 1, 2, 3))
     c, o = group * r.integer(1, 6), group * r.integer(1, 6)
-    attributes.pop("auto_pad", None)
-    attributes["pads"] = [r.integer(0, max(0, (k - 1) // 2)) for k in kernel] * 2
-    if r.chance(0.4):
+    if attributes.get("auto_pad") not in ("SAME_UPPER", "SAME_LOWER"):
+        attributes.pop("auto_pad", None)
+        attributes["pads"] = [r.integer(0, max(0, (k - 1) // 2)) for k in kernel] * 2
+    elif r.chance(0.5):
+        attributes["output_shape"] = [n * s + r.integer(0, s - 1) for n, s in zip(size, attributes["strides"])]
+    if r.chance(0.4) and "output_shape" not in attributes:
         attributes["output_padding"] = [r.integer(0, s - 1) for s in attributes["strides"]]
     inputs = {"x": r.array((r.integer(1, 2), c, *size), np.float32), "w": r.array((c, o // group, *kernel), np.float32)}
     if r.chance(0.5):
@@ -60,20 +64,23 @@ def pool(r, op):
     rank = r.pick((1, 2, 2, 3))
     kernel, attributes, size = window(r, rank, True)
     dtype = np.float32
-    if op != "MaxPool":
+    opset = {"MaxPool": 12, "AveragePool": r.pick((11, 19)), "LpPool": 11}[op]
+    if op == "LpPool" or opset == 11:
         attributes.pop("dilations")
         size = [k + r.integer(0, 9) for k in kernel]
     if op == "AveragePool":
         attributes["count_include_pad"] = flag(r)
     if op == "LpPool":
         attributes["p"] = r.integer(1, 3)
-    if op == "MaxPool" and r.chance(0.2):
-        dtype = r.pick((np.int8, np.uint8))
+    if op == "MaxPool":
+        dtype = any_dtype(r, op, 12)
     if op != "LpPool":
         attributes["ceil_mode"] = flag(r, 0.3)
     x = r.array((r.integer(1, 2), r.integer(1, 9), *size), dtype)
     outputs = ("y", "i") if op == "MaxPool" and r.chance(0.3) else ("y",)
-    return Case(op, {"x": x}, attributes, outputs, opset=11 if op == "LpPool" else 12 if op == "MaxPool" else 11)
+    if outputs == ("y", "i") and r.chance(0.3):
+        attributes["storage_order"] = 1
+    return Case(op, {"x": x}, attributes, outputs, opset=opset)
 
 
 @generator("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
@@ -83,7 +90,7 @@ def global_pool(r, op):
 
 @generator("MatMul")
 def matmul(r, op):
-    m, n, k, batch, dtype = r.size(0), r.size(0), r.size(0.03), r.shape(0, 2, 0), r.pick((np.float32, np.float32, np.float64, np.int32, np.int64))
+    m, n, k, batch, dtype = r.size(0), r.size(0), r.size(0.03), r.shape(0, 2, 0), any_dtype(r, op, 13)
     a, b = ((*batch, m, k), (*r.part(batch), k, n)) if r.chance(0.8) else ((k,), (*batch, k, n))
     return Case(op, {"a": r.array(a, dtype), "b": r.array(b, dtype)}, opset=13, may_be_constant=("b",))
 
@@ -91,10 +98,10 @@ def matmul(r, op):
 @generator("Gemm")
 def gemm(r, op):
     m, n, k = r.size(0), r.size(0), r.size(0)
-    ta, tb = flag(r), flag(r)
-    inputs = {"a": r.array((k, m) if ta else (m, k), np.float32), "b": r.array((n, k) if tb else (k, n), np.float32)}
+    ta, tb, dtype = flag(r), flag(r), any_dtype(r, op, 13)
+    inputs = {"a": r.array((k, m) if ta else (m, k), dtype), "b": r.array((n, k) if tb else (k, n), dtype)}
     if r.chance(0.6):
-        inputs["c"] = r.array(r.part((m, n)), np.float32)
+        inputs["c"] = r.array(r.part((m, n)), dtype)
     return Case(op, inputs, {"transA": ta, "transB": tb, "alpha": r.pick((1.0, 0.5)), "beta": r.pick((1.0, 2.0, 0.0))}, opset=13, may_be_constant=("b", "c"))
 
 
@@ -103,7 +110,8 @@ def einsum(r, op):
     size = {c: r.size(0) for c in "ijklb"}
     a, b, y = r.pick((("ij", "jk", "ik"), ("bij", "bjk", "bik"), ("ij", "ij", ""), ("i", "j", "ij"), ("bij", "jk", "bki"), ("ijk", "jk", "i"), ("bijk", "bikl", "bijl")))
     shapes = [tuple(size[c] for c in s) for s in (a, b)]
-    return Case(op, {"a": r.array(shapes[0], np.float32), "b": r.array(shapes[1], np.float32)}, {"equation": f"{a},{b}->{y}"}, opset=12)
+    dtype = any_dtype(r, op, 12)
+    return Case(op, {"a": r.array(shapes[0], dtype), "b": r.array(shapes[1], dtype)}, {"equation": f"{a},{b}->{y}"}, opset=12)
 
 
 @generator("BatchNormalization")
@@ -144,37 +152,55 @@ def lrn(r, op):
 
 @generator("Resize")
 def resize(r, op):
-    shape = (r.integer(1, 2), r.integer(1, 3), r.integer(1, 9), r.integer(1, 9))
-    mode = r.pick(("nearest", "linear", "cubic"))
-    coordinates = r.pick(("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"))
+    rank = r.pick((1, 2, 2, 2, 3))
+    shape = (r.integer(1, 2), r.integer(1, 3), *(r.integer(1, 9) for _ in range(rank)))
+    mode = r.pick(("nearest", "linear", "cubic") if rank == 2 else ("nearest", "linear"))
+    opset = r.pick((13, 18, 19))
+    coordinates = r.pick(("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric" if opset == 19 else "half_pixel"))
     attributes = {"mode": mode, "coordinate_transformation_mode": coordinates}
     if mode == "nearest":
         attributes["nearest_mode"] = r.pick(("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"))
-    sizes = [*shape[:2], r.integer(1, 20), r.integer(1, 20)]
+    elif opset >= 18 and r.chance(0.3) and rank == 2:
+        attributes["antialias"] = 1
+    if mode == "cubic" and r.chance(0.5):
+        attributes.update(cubic_coeff_a=r.pick((-0.5, -0.75)), exclude_outside=flag(r))
+    x = r.array(shape, r.pick((np.float32, np.float32, np.float32, np.uint8, np.int8, np.int32)) if mode != "cubic" and "antialias" not in attributes else np.float32)
     if r.chance(0.5):
-        return Case(op, {"x": r.array(shape, np.float32), "sizes": np.array(sizes, np.int64)}, attributes, opset=13, order=["x", "", "", "sizes"], may_be_constant=("sizes",), tolerance=1e-4)
-    scales = [1, 1, r.pick((0.5, 1.5, 2.0, 3.0, 0.7)), r.pick((0.5, 1.5, 2.0, 3.0, 0.7))]
-    return Case(op, {"x": r.array(shape, np.float32), "scales": np.array(scales, np.float32)}, attributes, opset=13, order=["x", "", "scales"], may_be_constant=("scales",), tolerance=1e-4)
+        sizes = [*shape[:2], *(r.integer(1, 20) for _ in range(rank))]
+        return Case(op, {"x": x, "sizes": np.array(sizes, np.int64)}, attributes, opset=opset, order=["x", "", "", "sizes"], may_be_constant=("sizes",), tolerance=1e-4, steps=1)
+    scale = [1, 1, *(r.pick((0.5, 1.5, 2.0, 3.0, 0.7)) for _ in range(rank))]
+    return Case(op, {"x": x, "scales": np.array(scale, np.float32)}, attributes, opset=opset, order=["x", "", "scales"], may_be_constant=("scales",), tolerance=1e-4, steps=1)
 
 
 @generator("OneHot")
 def one_hot(r, op):
     depth = r.integer(1, 6)
-    index = r.array(r.shape(0, 3), r.pick((np.int64, np.int32)), low=-depth - 1, high=depth + 1)
-    return Case(op, {"i": index, "depth": np.array(depth, np.int64), "values": r.array((2,), np.float32)}, {"axis": r.axis(index.ndim + 1)}, opset=11, may_be_constant=("depth",))
+    # ONNX Runtime has kernels for certain triples of types.
+    index, depths, out = r.pick(((np.int64, np.int64, np.int64), (np.int64, np.int64, np.float32), (np.int32, np.int32, np.float32), (np.float32, np.float32, np.float32)))
+    index = np.round(r.array(r.shape(1, 3), index, low=-depth - 1, high=depth + 1))
+    return Case(op, {"i": index, "depth": np.array(depth, depths), "values": r.array((2,), out)}, {"axis": r.axis(index.ndim + 1)}, opset=11, may_be_constant=("depth",))
 
 
 @generator("Trilu")
 def trilu(r, op):
     shape = r.shape(2, 4)
-    return Case(op, {"x": r.array(shape, r.pick((np.float32, np.int64))), "k": np.array(r.integer(-6, 6), np.int64)}, {"upper": flag(r)}, opset=14, may_be_constant=("k",))
+    return Case(op, {"x": r.array(shape, any_dtype(r, op, 14)), "k": np.array(r.integer(-6, 6), np.int64)}, {"upper": flag(r)}, opset=14, may_be_constant=("k",))
 
 
 @generator("NonZero", "IsInf", "Shape", "Size", "Not", "Identity", "Flatten")
 def simple(r, op):
     shape = r.shape(1 if op == "NonZero" else 0)
-    dtype = bool if op == "Not" else np.float32
-    return Case(op, {"x": np.round(r.array(shape, dtype, 0.3)) if dtype != bool else r.array(shape, bool)}, {"axis": r.integer(-len(shape), len(shape)) if op == "Flatten" else None}, opset=13 if op != "IsInf" else 10)
+    opset = {"IsInf": 10, "Not": 1}.get(op, r.pick((13, 15)))
+    letter = {"IsInf": "T1", "Identity": "T" if opset == 13 else "V"}.get(op, "T")
+    attributes = {}
+    if op == "Flatten":
+        attributes["axis"] = r.integer(-len(shape), len(shape))
+    if op == "IsInf":
+        attributes.update(detect_negative=flag(r), detect_positive=flag(r))
+    if op == "Shape" and opset == 15 and r.chance(0.6):
+        attributes.update(start=r.integer(-5, 5), end=r.pick((None, r.integer(-5, 5))))
+    x = r.array(shape, any_dtype(r, op, opset, letter), 0.3)
+    return Case(op, {"x": np.round(x) if op == "NonZero" and x.dtype.kind == "f" else x}, attributes, opset=opset)
 
 
 @generator("Compress")
@@ -182,7 +208,7 @@ def compress(r, op):
     shape = r.shape(1, 3, 0)
     axis = r.axis(len(shape)) if r.chance(0.7) else None
     limit = shape[axis] if axis is not None else int(np.prod(shape))
-    return Case(op, {"x": r.array(shape, np.float32), "c": r.array((r.integer(0, limit),), bool)}, {"axis": axis}, opset=11)
+    return Case(op, {"x": r.array(shape, any_dtype(r, op, 11)), "c": r.array((r.integer(0, limit),), bool)}, {"axis": axis}, opset=11)
 
 
 @generator("Unique")
@@ -192,37 +218,78 @@ def unique(r, op):
     return Case(op, {"x": r.array(shape, r.pick((np.int64, np.float32)), low=0, high=4).round()}, {"axis": axis, "sorted": 1}, ("y", "first", "inverse", "counts"), opset=11)
 
 
-@generator("Cast")
+@generator("Cast", "CastLike")
 def cast(r, op):
-    import onnx
-    source, to = r.pick(FLOATS + INTS + (bool,)), np.dtype(r.pick(FLOATS + INTS + (bool,)))
-    x = r.array(r.shape(), source)
-    if np.dtype(source).kind == "f" and to.kind in "iu":
-        x = np.clip(x, 0, 100).astype(source)
+    source, to = r.pick(dtypes("Cast", 13, "T1")), r.pick(dtypes("Cast", 13, "T2"))
+    x = r.array(r.shape(), source, 0.2)
+    if source.kind == "f" and to.kind in "iu":  # what is out of range is not defined
+        x = np.clip(np.nan_to_num(x), 0, 100).astype(source)
+    if op == "CastLike":
+        return Case(op, {"x": x, "like": r.array((1,), to)}, opset=15)
     return Case(op, {"x": x}, {"to": onnx.helper.np_dtype_to_tensor_dtype(to)}, opset=13)
+
+
+def quantisation(r, shape):
+    """axis and the sizes of scale and zero point."""
+    axis = r.axis(len(shape)) if r.chance(0.5) else None
+    return axis, () if axis is None else (shape[axis],)
+
+
+def scales(r, sizes, low=0.01, high=0.2):
+    return (low + (high - low) * r.g.random(sizes)).astype(np.float32)
 
 
 @generator("QuantizeLinear")
 def quantize(r, op):
-    shape = r.shape(1, 4)
-    dtype = r.pick((np.int8, np.uint8))
-    axis = r.axis(len(shape)) if r.chance(0.5) else None
-    sizes = () if axis is None else (shape[axis],)
-    return Case(op, {"x": r.array(shape, np.float32), "s": r.array(sizes, np.float32, low=0.01, high=0.2), "z": r.array(sizes, dtype)}, {"axis": axis}, opset=13, may_be_constant=("s", "z"), steps=1)
+    shape, opset = r.shape(1, 4), r.pick((13, 19, 21))
+    axis, sizes = quantisation(r, shape)
+    inputs = {"x": r.array(shape, np.float32, 0.1), "s": scales(r, sizes)}
+    inputs["x"] = np.nan_to_num(inputs["x"], nan=0.5)  # an integer for NaN is not defined
+    if r.chance(0.8):
+        inputs["z"] = r.array(sizes, r.pick((np.int8, np.uint8) if opset < 21 else (np.int8, np.uint8, np.int16, np.uint16)))
+    return Case(op, inputs, {"axis": axis}, opset=opset, may_be_constant=("s", "z"), steps=1)
 
 
 @generator("DequantizeLinear")
 def dequantize(r, op):
-    shape = r.shape(1, 4)
-    dtype = r.pick((np.int8, np.uint8))
-    axis = r.axis(len(shape)) if r.chance(0.5) else None
-    sizes = () if axis is None else (shape[axis],)
-    return Case(op, {"x": r.array(shape, dtype, 0.3), "s": r.array(sizes, np.float32, low=0.01, high=0.2), "z": r.array(sizes, dtype)}, {"axis": axis}, opset=13, may_be_constant=("x", "s", "z"))
+    shape, opset = r.shape(1, 4), r.pick((13, 19, 21))
+    dtype = r.pick((np.int8, np.uint8, np.int32) if opset < 21 else (np.int8, np.uint8, np.int32, np.int16, np.uint16))
+    axis, sizes = quantisation(r, shape)
+    inputs = {"x": r.array(shape, dtype, 0.3), "s": scales(r, sizes)}
+    if r.chance(0.8):
+        inputs["z"] = r.array(sizes, dtype) if dtype != np.int32 else np.zeros(sizes, dtype)
+    return Case(op, inputs, {"axis": axis}, opset=opset, may_be_constant=("x", "s", "z"))
 
 
 @generator("DynamicQuantizeLinear")
 def dynamic_quantize(r, op):
     return Case(op, {"x": r.array(r.shape(0, 4, 0), np.float32)}, {}, ("y", "s", "z"), opset=11, steps=1)
+
+
+@generator("QLinearConv")
+def qlinear_conv(r, op):
+    kernel, attributes, size = window(r, r.pick((1, 2, 2)))
+    group = r.pick((1, 1, 2))
+    c, o = group * r.integer(1, 4), group * r.integer(1, 4)
+    xt = r.pick((np.uint8, np.int8))
+    wt = np.int8 if xt == np.int8 else r.pick((np.uint8, np.int8))
+    channels = (o,) if r.chance(0.4) else ()
+    inputs = {"x": r.array((1, c, *size), xt, 0.5), "xs": scales(r, ()), "xz": r.array((), xt),
+              "w": r.array((o, c // group, *kernel), wt, 0.5), "ws": scales(r, channels), "wz": np.zeros(channels, wt) if channels else r.array((), wt),
+              "ys": scales(r, (), 0.05, 0.5), "yz": r.array((), xt)}
+    if r.chance(0.5):
+        inputs["b"] = r.array((o,), np.int32, low=-300, high=300)
+    return Case(op, inputs, {**attributes, "group": group}, opset=10, constants=tuple(k for k in inputs if k != "x"), steps=1)
+
+
+@generator("QLinearMatMul")
+def qlinear_matmul(r, op):
+    m, n, k, batch, opset = r.size(0), r.size(0), r.size(0), r.shape(0, 1, 0), r.pick((10, 21))
+    at = r.pick((np.uint8, np.int8))
+    bt = np.int8 if at == np.int8 else r.pick((np.uint8, np.int8))
+    inputs = {"a": r.array((*batch, m, k), at, 0.5), "as": scales(r, ()), "az": r.array((), at),
+              "b": r.array((*batch, k, n), bt, 0.5), "bs": scales(r, ()), "bz": r.array((), bt), "ys": scales(r, (), 0.05, 0.5), "yz": r.array((), at)}
+    return Case(op, inputs, opset=opset, may_be_constant=("b", "bs", "bz"), steps=1)
 
 
 @generator("MatMulInteger")
@@ -246,31 +313,3 @@ def conv_integer(r, op):
         inputs["xz"] = r.array((), np.uint8)
         inputs["wz"] = r.array((), np.uint8)
     return Case(op, inputs, attributes, opset=10)
-
-
-@generator("LSTM", "GRU", "RNN")
-def recurrent(r, op):
-    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[op]
-    steps, batch, inputs_, hidden = r.integer(1, 5), r.integer(1, 3), r.integer(1, 9), r.integer(1, 9)
-    direction = r.pick(("forward", "reverse", "bidirectional"))
-    d = 2 if direction == "bidirectional" else 1
-    inputs = {"x": r.array((steps, batch, inputs_), np.float32), "w": r.array((d, gates * hidden, inputs_), np.float32), "r": r.array((d, gates * hidden, hidden), np.float32)}
-    order = ["x", "w", "r"]
-    for name, p, make in (("b", 0.7, lambda: r.array((d, 2 * gates * hidden), np.float32)),
-                          ("lengths", 0.3, lambda: r.array((batch,), np.int32, low=1, high=steps)),
-                          ("h", 0.5, lambda: r.array((d, batch, hidden), np.float32))):
-        if r.chance(p):
-            inputs[name] = make()
-            order.append(name)
-        else:
-            order.append("")
-    outputs = ("y", "yh")
-    if op == "LSTM":
-        outputs += ("yc",)
-        if r.chance(0.5):
-            inputs["c"] = r.array((d, batch, hidden), np.float32)
-            order.append("c")
-    attributes = {"hidden_size": hidden, "direction": direction}
-    if op == "GRU":
-        attributes["linear_before_reset"] = flag(r)
-    return Case(op, inputs, attributes, outputs, opset=14, constants=("w", "r", "b") if r.chance(0.7) else (), order=order)

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Random one-operator models through treadle and ONNX Runtime: the answers must agree.
+"""Random graphs through treadle and ONNX Runtime: the answers must agree.
 
-  tests/fuzz_diff/run.py --treadle build/release/treadle [--cases 20000] [--seed 1] [--op NAME] [--keep DIR]
+  tests/fuzz_diff/run.py --runner build/release/tests/fuzz_diff_runner [--cases 20000] [--seed 1] [--op NAME] [--keep DIR]
+  tests/fuzz_diff/run.py --list      operators and what is not covered, with the reason
 
-Each case has a number; `--only N` runs that one again and prints both answers. What ONNX Runtime refuses
-is counted, not judged, unless treadle crashes over it. `EXPLAINED` below names differences that are the other side's
-fault, or where the standard leaves the answer open, each with its reason. Exit status 1 on a difference
-that is not explained, 77 (skipped) without ONNX Runtime."""
+Case N of a seed is always the same: `--only N` runs it again and prints both answers. treadle runs each case
+twice, as a session does and operator by operator. What ONNX Runtime refuses is counted and not judged, unless
+treadle crashes over it. explained.py names the differences that are not treadle's fault. Exit status 1 on a
+difference that is not explained, 77 (skipped) without ONNX Runtime."""
 import argparse
 import collections
+import dataclasses
+import multiprocessing
+import multiprocessing.connection
+import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -19,159 +23,194 @@ try:
     import onnx
     import onnxruntime as ort
 except ImportError as error:
-    print(f"skipped: {error}")
+    print(f"skipped: {error}; `make setup` installs it")
     sys.exit(77)
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from case import GENERATORS, as_model  # noqa: E402
+from coverage import print_coverage  # noqa: E402
+from engines import Treadle, difference, run_ort, run_reference  # noqa: E402
 from explained import explained  # noqa: E402
-import generators_nn  # noqa: E402,F401  pylint: disable=unused-import
-from generators import GENERATORS  # noqa: E402
 from values import Random  # noqa: E402
+import generators  # noqa: E402,F401  pylint: disable=unused-import
+import generators_chain  # noqa: E402,F401  pylint: disable=unused-import
+import generators_control  # noqa: E402,F401  pylint: disable=unused-import
+import generators_nn  # noqa: E402,F401  pylint: disable=unused-import
+import generators_other  # noqa: E402,F401  pylint: disable=unused-import
+
+PATHS = ("session", "reference")
+
+
+@dataclasses.dataclass
+class Verdict:
+    number: int
+    op: str
+    kind: str                         # agree, explained, refused, differ, error, crash
+    text: str = ""
 
 
 def make_case(number, seed, ops):
     r = Random([seed, number])
-    name = ops[number % len(ops)]
-    return name, r, GENERATORS[name](r)
+    op = ops[number % len(ops)]
+    return r, GENERATORS[op](r)
 
 
-def as_model(r, case):
-    """The case as a model; some inputs constants, some sizes symbols."""
-    inputs, constants = [], []
-    symbolic = r.chance(0.3)
+def show(model, case, want, answers):
+    print(onnx.printer.to_text(model))
     for name, value in case.inputs.items():
-        if name in case.constants or (name in case.may_be_constant and r.chance(0.5)):
-            constants.append(onnx.numpy_helper.from_array(value, name))
-            continue
-        shape = [f"{name}_{i}" if symbolic and name not in case.fixed and r.chance(0.5) else s for i, s in enumerate(value.shape)]
-        inputs.append(onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(value.dtype), shape))
-    outputs = [onnx.ValueInfoProto(name=o) for o in case.outputs]
-    node = onnx.helper.make_node(case.op, case.order, [*case.outputs], **case.attributes)
-    graph = onnx.helper.make_graph([node], "fuzz", inputs, outputs, constants)
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", case.opset)])
-    model.ir_version = min(model.ir_version, 10)
-    # ONNX Runtime wants the types of outputs, which inference finds.
-    inferred = onnx.shape_inference.infer_shapes(model, strict_mode=False)
-    return inferred
-
-
-def run_ort(model, case):
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    names = {i.name for i in session.get_inputs()}
-    return session.run(None, {k: v for k, v in case.inputs.items() if k in names})
-
-
-def run_treadle(program, model, case, folder, timeout):
-    path = folder / "model.onnx"
-    onnx.save(model, path)
-    names = {i.name for i in model.graph.input}
-    np.savez(folder / "in.npz", **{k: v for k, v in case.inputs.items() if k in names})
-    command = [program, "run", str(path), "--output", str(folder / "out.npz"), "--max-tensor-bytes", "1000000000"]
-    if names:
-        command += ["--input", str(folder / "in.npz")]
+        print(name, value.dtype, value.shape, value.tolist() if value.size < 200 else "…")
+    print("ONNX Runtime:", want if isinstance(want, str) else [np.asarray(w).tolist() for w in want])
+    for path, (_, text, got) in answers.items():
+        print(f"treadle, {path}:", text or [g.tolist() for g in got])
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
-    except subprocess.TimeoutExpired:
-        return -99, "no answer in time", None
-    if done.returncode:
-        return done.returncode, done.stderr.strip(), None
-    with np.load(folder / "out.npz") as out:
-        return 0, "", [out[o] for o in case.outputs]
+        print("onnx.reference:", [np.asarray(w).tolist() for w in run_reference(model, case)])
+    except Exception as e:  # pylint: disable=broad-except
+        print("onnx.reference:", repr(e))
 
 
-def difference(got, want, case):
-    """A text, or None where they agree."""
-    for name, a, b in zip(case.outputs, got, want):
-        b = np.asarray(b)
-        if a.shape != b.shape or a.dtype != b.dtype:
-            return f"{name}: {a.dtype}{list(a.shape)}, expected {b.dtype}{list(b.shape)}"
-        if b.dtype.kind not in "f":
-            if not np.array_equal(a, b):
-                if case.steps and b.dtype.kind in "iu" and np.abs(a.astype(np.int64) - b.astype(np.int64)).max() <= case.steps:
-                    continue
-                i = np.argwhere(np.atleast_1d(a != b))[0]
-                return f"{name}{i.tolist()}: {np.atleast_1d(a)[tuple(i)]}, expected {np.atleast_1d(b)[tuple(i)]}"
-            continue
-        tolerance = case.tolerance or {2: 4e-3, 4: 2e-5, 8: 1e-6}[b.dtype.itemsize]
-        finite = np.abs(b[np.isfinite(b)])
-        scale = float(finite.max()) if finite.size else 0.0
-        with np.errstate(all="ignore"):
-            close = (a == b) | (np.isnan(a) & np.isnan(b)) | (
-                np.abs(a.astype(np.float64) - b.astype(np.float64)) <= tolerance * max(1.0, min(scale, 1e6)) + 10 * tolerance * np.abs(b.astype(np.float64)))
-        close |= np.isfinite(a) != np.isfinite(b) if case.overflows else False
-        if not close.all():
-            i = np.argwhere(~np.atleast_1d(close))[0]
-            return f"{name}{i.tolist()}: {np.atleast_1d(a)[tuple(i)]}, expected {np.atleast_1d(b)[tuple(i)]}"
-    return None
-
-
-def judge(args, number, ops, folder):
-    """Kind, operator and text of one case."""
-    name, r, case = make_case(number, args.seed, ops)
-    model = as_model(r, case)
+def compare(treadle, number, model, case):
+    """The verdict on a case, what ONNX Runtime said, and treadle's answers by path."""
+    treadle.prepare(model, case)
     try:
-        want, refusal = run_ort(model, case), None
-    except Exception as error:  # pylint: disable=broad-except
-        want, refusal = None, str(error)
-    code, error, got = run_treadle(args.treadle, model, case, folder, args.timeout)
-    if args.only is not None:
-        print(onnx.printer.to_text(model))
-        for k, v in case.inputs.items():
-            print(k, v.dtype, v.shape, v.tolist() if v.size < 200 else "…")
-        print("ONNX Runtime:", refusal or [np.asarray(w).tolist() for w in want])
-        print("treadle:", error or [g.tolist() for g in got])
-    if code < 0 or code not in (0, 2, 3):
-        return "crash", name, f"exit code {code}: {error}"
-    if want is None:
-        return "refused", name, refusal
-    text = error if code else difference(got, want, case)
-    if text is None:
-        return "agree", name, ""
-    why = explained(name, case, got, want)
-    if why:
-        return "explained", name, why
-    return ("error" if code else "differ"), name, text
+        want = run_ort(model, case)
+    except Exception as e:  # pylint: disable=broad-except
+        want = str(e)
+    answers = {path: treadle.run(case, path) for path in PATHS}
+    verdict = Verdict(number, case.op, "agree")
+    for path, (kind, text, got) in answers.items():
+        if kind == "crash":
+            verdict = Verdict(number, case.op, "crash", f"{path}: {text}")
+            break
+        if isinstance(want, str):
+            verdict = Verdict(number, case.op, "refused", want)
+            continue
+        wrong = f"{kind}: {text}" if kind else difference(got, want, case)
+        if wrong is None:
+            continue
+
+        agrees = lambda expected, got=got: got is not None and difference(got, expected, case) is None
+        why = explained(case, want, lambda: run_reference(model, case), agrees)
+        verdict = Verdict(number, case.op, "explained", why) if why else Verdict(number, case.op, "error" if kind else "differ", f"{path}: {wrong}")
+        if not why:
+            break
+    return verdict, want, answers
+
+
+def work(args, ops, numbers, verdicts):
+    """Judges the cases, one verdict after the other into the pipe."""
+    ort.set_default_logger_severity(4)
+    with tempfile.TemporaryDirectory() as folder:
+        treadle = Treadle(args.runner, folder, args.timeout)
+        for number in numbers:
+            r, case = make_case(number, args.seed, ops)
+            model = as_model(r, case)
+            verdict, want, answers = compare(treadle, number, model, case)
+            if args.only is not None:
+                show(model, case, want, answers)
+            if args.keep and verdict.kind in ("differ", "error", "crash"):
+                args.keep.mkdir(parents=True, exist_ok=True)
+                for name in ("model.onnx", "in.npz"):
+                    (args.keep / f"{number}_{case.op}_{name}").write_bytes((pathlib.Path(folder) / name).read_bytes())
+            verdicts.send(verdict)
+        treadle.stop()
+
+
+class Worker:
+    """A process for some of the cases. One that a signal ends (ONNX Runtime crashes within it) goes on with the case after."""
+
+    def __init__(self, args, ops, numbers):
+        self.args, self.ops, self.numbers, self.done = args, ops, numbers, 0
+        self.start()
+
+    def start(self):
+        context = multiprocessing.get_context("fork")
+        self.pipe, theirs = context.Pipe(duplex=False)
+        self.process = context.Process(target=work, args=(self.args, self.ops, self.numbers[self.done:], theirs))
+        self.process.start()
+        theirs.close()
+
+    def verdict(self):
+        """The next one, or None when all are done."""
+        try:
+            found = self.pipe.recv()
+        except EOFError:
+            self.process.join()
+            if self.done == len(self.numbers):
+                return None
+            if self.process.exitcode >= 0:
+                sys.exit(f"fuzz-diff: case {self.numbers[self.done]} of seed {self.args.seed} cannot be made or judged")
+            number = self.numbers[self.done]
+            found = Verdict(number, self.ops[number % len(self.ops)], "refused", f"ONNX Runtime ended with {self.process.exitcode}")
+            self.done += 1
+            self.start()
+            return found
+        self.done += 1
+        return found
+
+
+class Report:
+    """Counts verdicts and prints those that count against treadle."""
+
+    def __init__(self):
+        self.counts, self.explained, self.refused = collections.Counter(), collections.Counter(), collections.Counter()
+
+    def add(self, v, args):
+        self.counts[v.kind] += 1
+        if v.kind == "explained":
+            self.explained[f"{v.op}: {v.text}"] += 1
+        elif v.kind == "refused":
+            self.refused[v.op] += 1
+            if args.refusals:
+                print(f"refused --only {v.number} ({v.op})", v.text[:300], flush=True)
+        elif v.kind != "agree":
+            ops = "".join(f" --op {o}" for o in args.op or ())
+            print(f"{v.kind} --seed {args.seed} --only {v.number}{ops} ({v.op})", v.text[:400], flush=True)
+
+    def finish(self, args, ops):
+        for reason, count in sorted(self.explained.items()):
+            print(f"explained {count} times: {reason}")
+        if self.refused:
+            print("refused by ONNX Runtime:", ", ".join(f"{op} {n}" for op, n in self.refused.most_common()))
+        print(f"fuzz-diff: seed {args.seed}, {sum(self.counts.values())} cases of {len(ops)} operators: " + ", ".join(f"{n} {k}" for k, n in sorted(self.counts.items())))
+        return 1 if self.counts["crash"] + self.counts["differ"] + self.counts["error"] else 0
+
+
+def run(args, ops):
+    numbers = [args.only] if args.only is not None else range(args.first, args.first + args.cases)
+    report = Report()
+    workers = [Worker(args, ops, numbers[k::args.jobs]) for k in range(args.jobs)]
+    while workers:
+        ready = multiprocessing.connection.wait([w.pipe for w in workers])
+        for worker in [w for w in workers if w.pipe in ready]:
+            verdict = worker.verdict()
+            if verdict is None:
+                workers.remove(worker)
+            else:
+                report.add(verdict, args)
+    return report.finish(args, ops)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--treadle", required=True)
+    parser.add_argument("--runner", help="the program fuzz_diff_runner")
     parser.add_argument("--cases", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--only", type=int)
-    parser.add_argument("--op", action="append")
-    parser.add_argument("--timeout", type=float, default=20)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--only", type=int, help="this case, with its answers")
+    parser.add_argument("--op", action="append", help="this operator; several times for several")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--timeout", type=float, default=20, help="seconds for a run")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for models that differ")
+    parser.add_argument("--refusals", action="store_true", help="print what ONNX Runtime refuses")
+    parser.add_argument("--list", action="store_true", help="what is covered, and what not and why")
     args = parser.parse_args()
-    ort.set_default_logger_severity(4)
-    ops = args.op or sorted(GENERATORS)
-    numbers = [args.only] if args.only is not None else range(args.first, args.first + args.cases)
-    counts, reasons, refused = collections.Counter(), collections.Counter(), collections.Counter()
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = pathlib.Path(scratch)
-        for number in numbers:
-            kind, op, text = judge(args, number, ops, folder)
-            counts[kind] += 1
-            if kind == "explained":
-                reasons[f"{op}: {text}"] += 1
-            elif kind == "refused":
-                refused[op] += 1
-            elif kind != "agree":
-                print(f"{kind} --only {number} --op {op}" if args.op else f"{kind} --only {number} ({op})", text[:300], flush=True)
-                if args.keep:
-                    args.keep.mkdir(parents=True, exist_ok=True)
-                    for f in ("model.onnx", "in.npz"):
-                        (args.keep / f"{number}_{op}_{f}").write_bytes((folder / f).read_bytes())
-    for reason, count in sorted(reasons.items()):
-        print(f"explained {count} times: {reason}")
-    print("refused by ONNX Runtime:", ", ".join(f"{op} {n}" for op, n in refused.most_common(12)))
-    print(f"fuzz-diff: {sum(counts.values())} cases of {len(ops)} operators: " + ", ".join(f"{n} {k}" for k, n in sorted(counts.items())))
-    return 1 if counts["crash"] + counts["differ"] + counts["error"] else 0
+    if args.list:
+        return print_coverage(sorted(GENERATORS))
+    if not args.runner:
+        parser.error("--runner is needed")
+    print(f"fuzz-diff: seed {args.seed}, ONNX Runtime {ort.__version__}, onnx {onnx.__version__}", flush=True)
+    args.jobs = 1 if args.only is not None else args.jobs
+    return run(args, args.op or sorted(GENERATORS))
 
 
 if __name__ == "__main__":

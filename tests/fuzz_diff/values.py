@@ -64,6 +64,6 @@ class Random:
             x = np.array(x)
             where = self.g.random(x.shape) < 0.2
             with np.errstate(over="ignore"):
-                filled = self.g.choice(np.array(special), x.shape).astype(dtype)
+                filled = self.g.choice(np.array(special, dtype), x.shape)
             x[where] = filled[where]
         return x
