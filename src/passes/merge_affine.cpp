@@ -1,10 +1,13 @@
 // (x·a)·b → x·(a·b), (x+a)+b → x+(a+b), (x·a)/b, (x−a)+b and so on with constants a, b; and
-// (x+a)·b → x·b + a·b where x is a product or a sum of products. Shortens the chain, or moves an
-// addition behind a multiplication, which may go into the weights before it.
+// (x+a)·b → x·b + a·b. Shortens the chain, or moves an addition behind a multiplication, which may
+// go into the weights before it.
 //
-// Only when the inner result has no other use, and a and b have at most one axis that is not 1. Of
-// any x the last would lose digits: x + a is exact where both are large and nearly cancel, as a
-// time and its mean do; x·b is not. A product has been rounded already.
+// Only when the inner result has no other use, and a and b have at most one axis that is not 1. The
+// last costs digits where x + a nearly cancels, as a time and its mean do: x + a is exact then, x·b
+// is rounded. So only for products x, which have been rounded already, or where a·b is so small
+// that its rounding does not matter.
+#include <cmath>
+
 #include "ops/contract.hpp"
 #include "passes/channel_constant.hpp"
 #include "passes/rule.hpp"
@@ -63,6 +66,14 @@ bool is_product(const Graph& g, ValueId v) {
          made_by<ops::Contract>(g, v) != nullptr;
 }
 
+bool moderate(const Tensor& c) {
+  constexpr double kMost = 16;  // an error of 1e-6 in f32
+  for (const double v : c.to_f64()) {
+    if (!(std::fabs(v) <= kMost)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<Patch> merge_affine(const Graph& g, const Node& n) {
@@ -78,10 +89,9 @@ std::optional<Patch> merge_affine(const Graph& g, const Node& n) {
   if (outer->fn == BinaryFn::Add && inner->fn == BinaryFn::Mul) return std::nullopt;
   if (outer->fn != inner->fn && is_16_bit_float(g.fact(out).dtype)) return std::nullopt;
 
-  if (outer->fn != inner->fn && !is_product(g, inner->x)) return std::nullopt;
-
   const auto both = folded(outer->fn, inner->c, outer->c, Of::Elements);
   if (!both || !small(*both)) return std::nullopt;
+  if (outer->fn != inner->fn && !is_product(g, inner->x) && !moderate(*both)) return std::nullopt;
   Patch patch(g);
   ValueId made;
   if (outer->fn == inner->fn) {
