@@ -9,6 +9,14 @@ GENERATORS = {}
 NEWEST_OPSET = 28
 
 
+# Operators whose elements are sums, which may cancel: compared relative to what the whole output is like.
+SUMS = {"AffineGrid", "Attention", "AveragePool", "BatchNormalization", "CausalConvWithState", "Col2Im", "Conv", "ConvTranspose", "CumProd", "CumSum", "DFT",
+        "DeformConv", "Det", "Einsum", "GRU", "Gemm", "GlobalAveragePool", "GlobalLpPool", "GridSample", "GroupNormalization", "InstanceNormalization", "LSTM",
+        "LayerNormalization", "LinearAttention", "LpPool", "MatMul", "Mean", "MeanVarianceNormalization", "NegativeLogLikelihoodLoss", "RNN", "ReduceL1",
+        "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Resize", "RoiAlign", "RotaryEmbedding", "STFT",
+        "SoftmaxCrossEntropyLoss", "Sum", "ScatterElements", "ScatterND", "Upsample"}
+
+
 @dataclasses.dataclass
 class Case:
     op: str
@@ -29,6 +37,10 @@ class Case:
             self.order = list(self.inputs)
         self.inputs = {k: np.asarray(v) for k, v in self.inputs.items()}
         self.attributes = {k: v for k, v in self.attributes.items() if v is not None}
+
+    @property
+    def sums(self):
+        return bool(self.nodes) or self.op in SUMS
 
     def attribute(self, name, default=None):
         return self.attributes.get(name, default)

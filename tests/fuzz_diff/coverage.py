@@ -22,14 +22,16 @@ def treadle_operators():
     return {m for f in root.rglob("*.inc") for m in re.findall(r'TREADLE_ONNX\("", "(\w+)"', f.read_text())}
 
 
+def without_reason(generated):
+    """Operators of treadle's that have neither a generator nor a reason."""
+    return sorted(treadle_operators() - set(generated) - set(NOT_COVERED))
+
+
 def print_coverage(generated):
-    """Exit status 1 when an operator that both have has neither a generator nor a reason."""
+    """Exit status 1 when an operator has neither a generator nor a reason."""
     mine, theirs = treadle_operators(), set(kernels())
     print(f"{len(generated)} generators:", ", ".join(generated))
-    missing = 0
     for op in sorted(mine - set(generated)):
-        reason = NOT_COVERED.get(op)
-        missing += reason is None
-        print(f"not covered: {op}: {reason or 'NO REASON GIVEN'}")
+        print(f"not covered: {op}: {NOT_COVERED.get(op, 'no reason given')}")
     print("only ONNX Runtime has:", ", ".join(sorted(theirs - mine)))
-    return 1 if missing else 0
+    return 1 if without_reason(generated) else 0

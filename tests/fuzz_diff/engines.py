@@ -92,8 +92,8 @@ class Treadle:
             return "", "", [out[o] for o in case.outputs]
 
 
-# Of floats, by their size in bytes: relative to what the output's elements are like (sums of such numbers may cancel),
-# and ten times as much relative to the element itself.
+# Of floats, by their size in bytes: absolute, and ten times as much relative to the element; for sums also relative to
+# what the output's elements are like.
 TOLERANCE = {2: 4e-3, 4: 2e-5, 8: 1e-6}
 
 
@@ -115,7 +115,7 @@ def difference(got, want, case):
         else:
             tolerance = case.tolerance or TOLERANCE[b.dtype.itemsize]
             finite = np.isfinite(b)
-            typical = 4 * float(np.median(np.abs(b[finite].astype(np.float64)))) if finite.any() else 0.0
+            typical = 4 * float(np.median(np.abs(b[finite].astype(np.float64)))) if case.sums and finite.any() else 0.0
             with np.errstate(all="ignore"):
                 allowed = tolerance * max(1.0, min(typical, 1e6)) + 10 * tolerance * np.abs(b.astype(np.float64))
                 close = finite & (np.abs(a.astype(np.float64) - b.astype(np.float64)) <= allowed)

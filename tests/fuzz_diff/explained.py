@@ -37,7 +37,19 @@ def clip_without_bound(case):
     return bool(("low" not in case.inputs and np.isneginf(x).any()) or ("high" not in case.inputs and np.isposinf(x).any()))
 
 
-@rule("Slice", reason="a negative step with an end of INT_MAX; the standard: for negative stepping the end 'is clamped to [-1, dims[axes[i]]-1]', "
+def sliced_by_the_standard(case, _):
+    """By the text of the standard. (The reference implementation is numpy's slicing, which clamps the start to -1, the standard to 0.)"""
+    x = case.inputs["x"]
+    for axis, start, end, step in zip(*(case.inputs[n].tolist() for n in ("axes", "starts", "ends", "steps"))):
+        size = x.shape[axis]
+        start, end = (v + size if v < 0 else v for v in (start, end))
+        low, high = (0, size) if step > 0 else (-1, size - 1)
+        start, end = max(0, min(start, high)), max(low, min(end, high))
+        x = np.take(x, np.arange(start, end, step) if size else np.arange(0), axis)
+    return [x]
+
+
+@rule("Slice", expected=sliced_by_the_standard, reason="a negative step with an end of INT_MAX; the standard: for negative stepping the end 'is clamped to [-1, dims[axes[i]]-1]', "
                       "so nothing is left")
 def slice_backward_to_the_end(case):
     return any(step < 0 and end >= 2**31 - 1 for step, end in zip(case.inputs["steps"], case.inputs["ends"]))

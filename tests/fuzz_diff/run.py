@@ -28,7 +28,7 @@ except ImportError as error:
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from case import GENERATORS, as_model  # noqa: E402
-from coverage import print_coverage  # noqa: E402
+from coverage import print_coverage, without_reason  # noqa: E402
 from engines import Treadle, difference, run_ort, run_reference  # noqa: E402
 from explained import explained  # noqa: E402
 from values import Random  # noqa: E402
@@ -206,6 +206,8 @@ def main():
     args = parser.parse_args()
     if args.list:
         return print_coverage(sorted(GENERATORS))
+    if lacking := without_reason(GENERATORS):
+        sys.exit(f"fuzz-diff: no generator for {', '.join(lacking)}: write one, or say in coverage.py why not")
     if not args.runner:
         parser.error("--runner is needed")
     print(f"fuzz-diff: seed {args.seed}, ONNX Runtime {ort.__version__}, onnx {onnx.__version__}", flush=True)
