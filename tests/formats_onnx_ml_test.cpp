@@ -4,43 +4,21 @@
 
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "api/model.hpp"
 #include "formats/onnx/load.hpp"
 #include "graph/evaluate.hpp"
+#include "npz_cases.hpp"
 #include "onnx_model_builder.hpp"
 #include "plan/session.hpp"
-#include "tensor/npz.hpp"
 
 namespace treadle::onnx {
 namespace {
 
 using namespace treadle::testing;
 
-struct Case {
-  std::string graph;
-  std::map<std::string, Tensor> inputs, outputs;
-};
-
-const std::map<std::string, Case>& cases() {
-  static const auto all = [] {
-    std::map<std::string, Case> out;
-    for (auto& [key, tensor] : read_npz_file(std::string(TREADLE_ML_CASES) + "/cases.npz")) {
-      const auto bar = key.find('|');
-      Case& c = out[key.substr(0, bar)];
-      const std::string rest = key.substr(bar + 1);
-      if (rest == "graph") {
-        const auto bytes = tensor.span<std::uint8_t>();
-        c.graph.assign(bytes.begin(), bytes.end());
-      } else if (rest.starts_with("in|")) {
-        c.inputs.emplace(rest.substr(3), tensor);
-      } else {
-        c.outputs.emplace(rest.substr(4), tensor);
-      }
-    }
-    return out;
-  }();
+const Cases& cases() {
+  static const Cases all = read_cases(std::string(TREADLE_ML_CASES) + "/cases.npz");
   return all;
 }
 
@@ -60,13 +38,6 @@ void expect_equal(const Tensor& got, const Tensor& want, const std::string& what
 }
 
 class OnnxMlCases : public ::testing::TestWithParam<std::string> {};
-
-template <typename Ports>
-std::vector<Value> inputs_of(const Case& c, const Ports& ports) {
-  std::vector<Value> out;
-  for (const auto& p : ports) out.emplace_back(c.inputs.at(p.name));
-  return out;
-}
 
 TEST_P(OnnxMlCases, ReferenceEvaluation) {
   const Case& c = cases().at(GetParam());
@@ -94,13 +65,7 @@ TEST_P(OnnxMlCases, Session) {
   }
 }
 
-std::vector<std::string> names() {
-  std::vector<std::string> out;
-  for (const auto& [name, c] : cases()) out.push_back(name);
-  return out;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, OnnxMlCases, ::testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(All, OnnxMlCases, ::testing::ValuesIn(names(cases())),
                          [](const auto& p) { return p.param; });
 
 std::string floats_attr(const std::string& name, const std::vector<float>& values) {

@@ -7,6 +7,7 @@
 #include "api/model.hpp"
 #include "formats/tf/load.hpp"
 #include "graph/evaluate.hpp"
+#include "npz_cases.hpp"
 #include "ops/elements.hpp"
 #include "plan/session.hpp"
 #include "tensor/npz.hpp"
@@ -14,29 +15,10 @@
 namespace treadle::tf {
 namespace {
 
-struct Case {
-  std::string graph;
-  std::map<std::string, Tensor> inputs, outputs;
-};
+using namespace treadle::testing;
 
-const std::map<std::string, Case>& cases() {
-  static const auto all = [] {
-    std::map<std::string, Case> out;
-    for (auto& [key, tensor] : read_npz_file(std::string(TREADLE_TF_CASES) + "/cases.npz")) {
-      const auto bar = key.find('|');
-      Case& c = out[key.substr(0, bar)];
-      const std::string rest = key.substr(bar + 1);
-      if (rest == "graph") {
-        const auto bytes = tensor.span<std::uint8_t>();
-        c.graph.assign(bytes.begin(), bytes.end());
-      } else if (rest.starts_with("in|")) {
-        c.inputs.emplace(rest.substr(3), tensor);
-      } else {
-        c.outputs.emplace(rest.substr(4), tensor);
-      }
-    }
-    return out;
-  }();
+const Cases& cases() {
+  static const Cases all = read_cases(std::string(TREADLE_TF_CASES) + "/cases.npz");
   return all;
 }
 
@@ -71,12 +53,6 @@ double tolerance_of(const std::string& name) {
 
 class TfCases : public ::testing::TestWithParam<std::string> {};
 
-std::vector<Value> inputs_of(const Case& c, std::span<const Port> ports) {
-  std::vector<Value> out;
-  for (const Port& p : ports) out.emplace_back(c.inputs.at(p.name));
-  return out;
-}
-
 TEST_P(TfCases, ReferenceEvaluation) {
   const Case& c = cases().at(GetParam());
   LoadOptions options;
@@ -109,12 +85,6 @@ TEST_P(TfCases, Session) {
   }
 }
 
-std::vector<std::string> names() {
-  std::vector<std::string> out;
-  for (const auto& [name, c] : cases()) out.push_back(name);
-  return out;
-}
-
 // A folder stands for the SavedModel in it; outputs are those of its signature, "a" before "b".
 TEST(TfSavedModel, FrozenOnesLoad) {
   const std::string folder = std::string(TREADLE_TF_CASES) + "/frozen";
@@ -143,7 +113,7 @@ TEST(TfSavedModel, VariablesMustBeFrozen) {
   EXPECT_EQ(treadle::check_model(folder, ModelOptions{}).size(), 2u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TfCases, ::testing::ValuesIn(names()), [](const auto& test) {
+INSTANTIATE_TEST_SUITE_P(All, TfCases, ::testing::ValuesIn(names(cases())), [](const auto& test) {
   std::string name = test.param;
   for (char& ch : name)
     if (!std::isalnum(static_cast<unsigned char>(ch))) ch = '_';

@@ -24,19 +24,11 @@ POSTS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
 
-class Random:
-    def __init__(self, seed):
-        self.g = np.random.default_rng(seed)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fuzz_diff"))
+import values  # noqa: E402  pylint: disable=wrong-import-position
 
-    def chance(self, p):
-        return self.g.random() < p
 
-    def pick(self, options):
-        return options[int(self.g.integers(len(options)))]
-
-    def integer(self, low, high):
-        return int(self.g.integers(low, high + 1))
-
+class Random(values.Random):
     def floats(self, n, positive=False):
         x = self.g.standard_normal(n)
         return [float(v) for v in (np.abs(x) if positive else x)]
