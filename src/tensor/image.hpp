@@ -13,11 +13,11 @@ namespace treadle {
 inline constexpr std::int64_t kMaxPixels = std::int64_t{64} << 20;
 
 // The picture in a PNG, JPEG, BMP or PNM (P1 to P6) file, told by its first bytes: u8 [height,
-// width, 3], red first. Grey becomes RGB, 16 bits become 8, a PNG with alpha is laid on black. The
-// sizes are checked before anything of that size is allocated. Throws Parse error for a broken or
-// truncated file, for an empty picture and for one of more than kMaxPixels; Unsupported error for
-// what these formats allow but is not read (compressed BMP, CMYK JPEG), and for JPEG 2000, TIFF and
-// WebP.
+// width, 3], red first. Grey becomes RGB, 16 bits become 8; alpha and gamma of a PNG are left out.
+// The sizes are checked before anything of that size is allocated. Throws Parse error for a broken
+// or truncated file, for an empty picture and for one of more than kMaxPixels; Unsupported error
+// for what these formats allow but is not read (compressed BMP, CMYK JPEG), and for JPEG 2000,
+// TIFF, WebP and GIF.
 Tensor decode_image(std::span<const std::byte> bytes);
 
 }  // namespace treadle

@@ -14,7 +14,6 @@
 #include "tensor/image_formats.hpp"
 
 namespace treadle::image {
-
 namespace {
 
 // What decoding needs; nothing here has a destructor, since libpng leaves by longjmp.
@@ -80,7 +79,7 @@ Tensor decode_png(Bytes file) {
   check(png_get_rowbytes(r.png, r.info) == 3 * width, ErrorKind::Parse,
         "{} bytes a row, expected {}", png_get_rowbytes(r.png, r.info), 3 * width);
   std::vector<png_bytep> rows(height);
-  auto* first = static_cast<png_bytep>(static_cast<void*>(picture.mutable_data()));
+  std::uint8_t* first = picture.mutable_span<std::uint8_t>().data();
   for (std::size_t i = 0; i < height; ++i) rows[i] = first + i * 3 * width;
   check(png_rows(r, rows.data()), ErrorKind::Parse, "{}", r.message);
   return picture;
