@@ -35,11 +35,15 @@ ValueId as_f32(NodeContext& c, ValueId x) {
   return cast(c, x, DType::F32);
 }
 
-ValueId as_rows(NodeContext& c, ValueId x) {
+int rank_of_rows(NodeContext& c, ValueId x) {
   const int rank = rank_of(c, x);
   check(rank == 1 || rank == 2, ErrorKind::Shape, "the input has shape {}, expected [N, F] or [F]",
         str(shape_of(c, x)));
-  return rank == 1 ? unsqueeze(c, x, {0}) : x;
+  return rank;
+}
+
+ValueId as_rows(NodeContext& c, ValueId x) {
+  return rank_of_rows(c, x) == 1 ? unsqueeze(c, x, {0}) : x;
 }
 
 ValueId with_features(NodeContext& c, ValueId x, std::int64_t features) {

@@ -23,6 +23,8 @@ std::vector<double> required_floats(NodeContext& c, std::string_view attr);
 
 // x, a number of any dtype, as f32.
 ValueId as_f32(NodeContext& c, ValueId x);
+// 1 or 2: of x [F] or [N, F]. Throws Shape error for other ranks.
+int rank_of_rows(NodeContext& c, ValueId x);
 // x [N, F]; a vector counts as one row. Throws Shape error for other ranks.
 ValueId as_rows(NodeContext& c, ValueId x);
 // x, whose last axis is to be of that size. Throws Shape error when it is known to be another.

@@ -62,9 +62,7 @@ std::vector<ValueId> import_normalizer(NodeContext& c) {
         "attribute 'norm' is '{}', expected MAX, L1 or L2", norm);
   // Squares of f32 may be beyond f32.
   const ValueId x = norm == "L2" ? cast(c, c.in(0), DType::F64) : as_real(c, c.in(0));
-  const int rank = rank_of(c, x);
-  check(rank == 1 || rank == 2, ErrorKind::Shape, "the input has shape {}, expected [N, F] or [F]",
-        str(shape_of(c, x)));
+  const int rank = rank_of_rows(c, x);
   const ReduceFn fn = norm == "MAX" ? ReduceFn::Max : norm == "L1" ? ReduceFn::L1 : ReduceFn::L2;
   const ValueId size = reduce(c, fn, x, {rank - 1});
   const ValueId one = ops::scalar_like(c.graph(), c.fresh_name(), 1.0, size);

@@ -36,18 +36,12 @@ Blocks blocks_of(NodeContext& ctx) {
 }
 
 // v under `shape`, from which it may differ in its axes but not in its count of elements.
-ValueId shaped(NodeContext& ctx, ValueId v, std::string_view what,
-               const std::vector<std::int64_t>& shape) {
+ValueId shaped(NodeContext& ctx, ValueId v, std::string_view what, const Shape& shape) {
   const SymShape& is = ctx.graph().fact(v).shape;
-  std::int64_t expected = 1, got = 1;
-  for (const std::int64_t size : shape) expected = checked_mul(expected, size);
-  for (const Dim& d : is) {
-    check(d.is_const(), ErrorKind::Unsupported, "{} has shape {}, expected sizes known at import",
-          what, str(is));
-    got = checked_mul(got, d.value());
-  }
-  check(got == expected, ErrorKind::Shape, "{} has shape {}, expected {}", what, str(is),
-        str(SymShape(shape.begin(), shape.end())));
+  check(is_const(is), ErrorKind::Unsupported, "{} has shape {}, expected sizes known at import",
+        what, str(is));
+  check(concrete(is).elements() == shape.elements(), ErrorKind::Shape,
+        "{} has shape {}, expected {}", what, str(is), shape.str());
   return nn::reshape(ctx, v, SymShape(shape.begin(), shape.end()));
 }
 

@@ -10,10 +10,6 @@ namespace treadle::onnx {
 
 namespace {
 
-int rank_of(NodeContext& ctx, ValueId v) {
-  return ctx.graph().fact(v).rank();
-}
-
 // A value of one axis as a scalar; a run with another size than 1 is an error.
 ValueId as_one(NodeContext& ctx, ValueId v) {
   const SymShape& shape = ctx.graph().fact(v).shape;
@@ -28,7 +24,8 @@ std::vector<ValueId> quantisation_inputs(NodeContext& ctx, ValueId x, ValueId sc
   if (!blocked) {
     zero_point = nn::as_scalar(ctx, zero_point);
     // Both have the same shape: where the size of one is a symbol, the other one tells it.
-    const bool one = rank_of(ctx, scale) == 0 || rank_of(ctx, zero_point) == 0;
+    const Graph& g = ctx.graph();
+    const bool one = g.fact(scale).rank() == 0 || g.fact(zero_point).rank() == 0;
     if (one) scale = as_one(ctx, scale);
     if (one) zero_point = as_one(ctx, zero_point);
   }
