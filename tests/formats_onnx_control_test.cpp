@@ -172,13 +172,13 @@ std::string mapped(const std::vector<std::string>& partners) {
   const auto body = graph({{node("Add", {"p", "q"}, {"sum"}), node("Mul", {"sum", "x"}, {"r"})},
                            {any("p"), any("q")},
                            {any("r"), any("q")}});
-  return model({{node("SequenceConstruct", {"a", "b"}, {"s"}),
-                 node("SequenceConstruct", partners, {"t"}),
-                 node("SequenceMap", {"s", "t"}, {"u", "v"}, {graph_attribute("body", body)}),
-                 node("ConcatFromSequence", {"u"}, {"y"}, {int_attribute("axis", 0)}),
-                 node("ConcatFromSequence", {"v"}, {"z"}, {int_attribute("axis", 0)})},
-                {value("a", 1, {"2"}), value("b", 1, {"3"}), value("x", 1, {"1"})},
-                {any("y"), any("z")}});
+  return model(
+      {{node("SequenceConstruct", {"a", "b"}, {"s"}), node("SequenceConstruct", partners, {"t"}),
+        node("SequenceMap", {"s", "t"}, {"u", "v"}, {graph_attribute("body", body)}),
+        node("ConcatFromSequence", {"u"}, {"y"}, {int_attribute("axis", 0)}),
+        node("ConcatFromSequence", {"v"}, {"z"}, {int_attribute("axis", 0)})},
+       {value("a", 1, {"2"}), value("b", 1, {"3"}), value("x", 1, {"1"})},
+       {any("y"), any("z")}});
 }
 
 TEST(OnnxSequence, MapsSamplesOfDifferentSizes) {
@@ -189,6 +189,90 @@ TEST(OnnxSequence, MapsSamplesOfDifferentSizes) {
   EXPECT_EQ(numbers(out[1]), (Numbers{1, 2, 3, 4, 5}));
   // A sequence that is too short.
   EXPECT_THROW(evaluate(load_text(mapped({"a"})), in), Error);
+}
+
+// SequenceMap over `s` in a SequenceMap over `s` …, so deep; the innermost one adds 1.
+std::string nested_map(int depth) {
+  std::string body = graph({{node("Add", {"e", "one"}, {"r"})}, {any("e")}, {any("r")}});
+  for (int i = 0; i < depth; ++i) {
+    body = graph({{node("SequenceMap", {"s"}, {"t"}, {graph_attribute("body", body)}),
+                   node("SequenceAt", {"t", "zero"}, {"r"})},
+                  {any("e")},
+                  {any("r")}});
+  }
+  return model({{node("SequenceConstruct", {"a"}, {"s"}),
+                 node("SequenceMap", {"s"}, {"t"}, {graph_attribute("body", body)}),
+                 node("SequenceAt", {"t", "zero"}, {"y"})},
+                {value("a", 1, {"2"})},
+                {any("y")},
+                {scalar_i64("zero", 0), floats("one", {1}, {1})}});
+}
+
+// Each body is imported once: with more than that, this would take as good as for ever.
+TEST(OnnxSequence, MapsNestDeep) {
+  const Graph g = load_text(nested_map(30));
+  EXPECT_EQ(numbers(evaluate(g, {Tensor::of<float>({2}, {1, 2})})[0]), (Numbers{2, 3}));
+}
+
+// What is mapped has no element: the body, which cannot be imported on a scalar, gives only types.
+TEST(OnnxSequence, MapsWhatIsKnownToBeEmpty) {
+  const auto body = graph({{node("Transpose", {"p"}, {"t"}, {ints_attribute("perm", {1, 0})}),
+                            node("Cast", {"t"}, {"r"}, {int_attribute("to", 7)})},
+                           {any("p")},
+                           {value("r", 7, {"?", "?"})}});
+  const Graph g = load_text(
+      model({{node("SequenceEmpty", {}, {"e"}),
+              node("SequenceMap", {"e"}, {"u"}, {graph_attribute("body", body)}),
+              node("SequenceLength", {"u"}, {"n"}), node("SequenceInsert", {"u", "x"}, {"v"}),
+              node("SequenceAt", {"v", "zero"}, {"y"})},
+             {value("x", 7, {"2"})},
+             {value("n", 7, {}), value("y", 7, {"2"})},
+             {scalar_i64("zero", 0)}}));
+  const auto out = evaluate(g, {Tensor::of<std::int64_t>({2}, {5, 6})});
+  EXPECT_EQ(numbers(out[0]), (Numbers{0}));
+  EXPECT_EQ(numbers(out[1]), (Numbers{5, 6}));
+  // Elements of another type than the body gives do not fit.
+  EXPECT_THROW(load_text(model({{node("SequenceEmpty", {}, {"e"}),
+                                 node("SequenceMap", {"e"}, {"u"}, {graph_attribute("body", body)}),
+                                 node("SequenceInsert", {"u", "x"}, {"v"}),
+                                 node("SequenceAt", {"v", "zero"}, {"y"})},
+                                {kX},
+                                {any("y")},
+                                {scalar_i64("zero", 0)}})),
+               Error);
+}
+
+// A value of the sequence type `element` names: an encoded TypeProto of a tensor without a shape.
+std::string sequence_of(const std::string& name, int type) {
+  std::string tensor_type, element, sequence_type, whole, out;
+  pbf_writer(tensor_type).add_int32(1, type);
+  pbf_writer(element).add_message(1, tensor_type);
+  pbf_writer(sequence_type).add_message(1, element);
+  pbf_writer(whole).add_message(4, sequence_type);
+  pbf_writer w(out);
+  w.add_string(1, name);
+  w.add_message(2, whole);
+  return out;
+}
+
+TEST(OnnxSequence, DeclaredTypesMustHold) {
+  const auto with_output = [](const std::string& declared) {
+    return model({{node("SequenceConstruct", {"x"}, {"y"})}, {kX}, {declared}});
+  };
+  EXPECT_NO_THROW(load_text(with_output(sequence_of("y", 1))));
+  EXPECT_THROW(load_text(with_output(sequence_of("y", 7))), Error);
+  EXPECT_THROW(load_text(with_output(any("y"))), Error);
+  EXPECT_THROW(load_text(model({{node("Neg", {"x"}, {"y"})}, {kX}, {sequence_of("y", 1)}})), Error);
+}
+
+TEST(OnnxSequence, GivenValuesAreChecked) {
+  const Graph g = load_text(
+      model({{node("SequenceLength", {"s"}, {"n"})}, {sequence_of("s", 1)}, {value("n", 7, {})}}));
+  const Value one = Tensor::of<float>({1}, {1}), other = Tensor::of<std::int64_t>({1}, {1});
+  EXPECT_EQ(numbers(evaluate(g, {Value::sequence({one, one})})[0]), (Numbers{2}));
+  EXPECT_THROW(evaluate(g, {Value::sequence({one, other})}), Error);
+  EXPECT_THROW(evaluate(g, {Value::optional(one)}), Error);
+  EXPECT_THROW(evaluate(g, {one}), Error);
 }
 
 }  // namespace

@@ -19,11 +19,6 @@ Graph load_text(const std::string& bytes) {
   return load(MappedFile::from_memory(bytes), "m.onnx");
 }
 
-std::string ints_attribute(const std::string& name, const Ints& values) {
-  return attribute(name, 7, [&](pbf_writer& w) {
-    for (const std::int64_t v : values) w.add_int64(8, v);
-  });
-}
 std::string string_attribute(const std::string& name, const std::string& v) {
   return attribute(name, 3, [&](pbf_writer& w) { w.add_bytes(4, v); });
 }

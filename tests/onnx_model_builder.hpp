@@ -92,6 +92,11 @@ inline std::string attribute(const std::string& name, int type,
 inline std::string int_attribute(const std::string& name, std::int64_t v) {
   return attribute(name, 2, [&](pbf_writer& w) { w.add_int64(3, v); });
 }
+inline std::string ints_attribute(const std::string& name, const std::vector<std::int64_t>& v) {
+  return attribute(name, 7, [&](pbf_writer& w) {
+    for (const std::int64_t i : v) w.add_int64(8, i);
+  });
+}
 inline std::string tensor_attribute(const std::string& name, const std::string& t) {
   return attribute(name, 4, [&](pbf_writer& w) { w.add_message(5, t); });
 }

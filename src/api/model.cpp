@@ -190,7 +190,7 @@ std::shared_ptr<const Model> Model::for_inputs(std::span<const Value> inputs) co
   std::vector<Shape> shapes(inputs.size());
   SymbolValues known = symbols_;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs_[i].fact.kind != Fact::Kind::Tensor) continue;
+    if (inputs_[i].fact.kind != Fact::Kind::Tensor) continue;  // checked by the session
     const Tensor& t = inputs[i].tensor();
     shapes[i] = t.shape();
     if (!ops::has_unknown_rank(inputs_[i].fact))

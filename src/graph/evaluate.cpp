@@ -158,6 +158,23 @@ void solve_symbols(const Fact& fact, DType dtype, const Shape& shape, std::strin
   }
 }
 
+void check_container(const Fact& fact, const Value& value, std::string_view what) {
+  using Kind = Fact::Kind;
+  const Kind kind = value.is_tensor()                       ? Kind::Tensor
+                    : value.kind() == Value::Kind::Sequence ? Kind::Sequence
+                                                            : Kind::Optional;
+  const bool fits =
+      kind == fact.kind && (kind != Kind::Tensor || value.tensor().dtype() == fact.dtype);
+  check(fits, ErrorKind::Type, "{} is {}, expected {}", what, fact_of(value).str(), fact.str());
+  if (kind == Kind::Sequence) {
+    for (std::size_t i = 0; i < value.items().size(); ++i) {
+      check_container(*fact.element, value.items()[i], fmt::format("element {} of {}", i, what));
+    }
+  } else if (kind == Kind::Optional && value.held() != nullptr) {
+    check_container(*fact.element, *value.held(), fmt::format("what {} holds", what));
+  }
+}
+
 std::vector<Value> evaluate(const Graph& graph, std::vector<Value> inputs, SymbolValues symbols,
                             const Observer& observer) {
   check(inputs.size() == graph.inputs().size(), ErrorKind::Shape, "the model has {} inputs, got {}",
@@ -170,6 +187,8 @@ std::vector<Value> evaluate(const Graph& graph, std::vector<Value> inputs, Symbo
     if (f.kind == Fact::Kind::Tensor) {
       const Tensor& t = inputs[i].tensor();
       solve_symbols(f, t.dtype(), t.shape(), "input '" + graph.value_name(v) + "'", symbols);
+    } else {
+      check_container(f, inputs[i], "input '" + graph.value_name(v) + "'");
     }
     values[v.node] = {std::move(inputs[i])};
   }

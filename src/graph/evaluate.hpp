@@ -23,9 +23,12 @@ using Observer = std::function<void(const Node&, const std::vector<Value>&)>;
 std::vector<Value> evaluate(const Graph& graph, std::vector<Value> inputs,
                             SymbolValues symbols = {}, const Observer& observer = {});
 
-// Gives values to the symbols in `fact` from the actual shape; throws Shape error that names `what`,
-// expected and got when rank, dtype, a constant size or an already solved symbol disagrees.
+// Gives values to the symbols in `fact` from the actual shape; throws Shape error that names
+// `what`, expected and got when rank, dtype, a constant size or an already solved symbol disagrees.
 void solve_symbols(const Fact& fact, DType dtype, const Shape& shape, std::string_view what,
                    SymbolValues& symbols);
+// Throws Type error that names `what`, expected and got when a value given for a sequence or an
+// optional is none, or holds elements of another kind or dtype.
+void check_container(const Fact& fact, const Value& value, std::string_view what);
 
 }  // namespace treadle

@@ -123,9 +123,13 @@ void TreeEnsemble::eval(EvalContext& ctx) const {
   const Trees& t = *trees_;
   check(x.shape[1] >= features_, ErrorKind::Shape,
         "input 0 'X' has shape {}, the trees test {} features", x.shape.str(), features_);
+  if (x.shape[0] == 0) return;
   const auto targets = static_cast<std::size_t>(t.targets);
-  std::vector<double> row(targets), features(static_cast<std::size_t>(x.shape[1]));
-  std::vector<bool> voted(targets);
+  // Tensors, so that the limit of tensors bounds them.
+  Tensor row_tensor(DType::F64, Shape{t.targets}), voted_tensor(DType::Bool, Shape{t.targets});
+  const auto row = row_tensor.mutable_span<double>();
+  const auto voted = voted_tensor.mutable_span<bool>();
+  std::vector<double> features(static_cast<std::size_t>(x.shape[1]));
   const auto vote = [&](const TreeVote& v) {
     const auto at = static_cast<std::size_t>(v.target);
     const bool first = !voted[at];

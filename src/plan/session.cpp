@@ -125,12 +125,14 @@ struct Session::Impl final : StepHost {
     bool same = inputs_known;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const int v = program->inputs[i];
-      if (program->values[u(v)].fact.kind != Fact::Kind::Tensor) {
+      const ProgramValue& value = program->values[u(v)];
+      if (value.fact.kind != Fact::Kind::Tensor) {
+        check_container(value.fact, inputs[i], "input '" + value.name + "'");
         owned[u(v)] = inputs[i];
         continue;
       }
       const Tensor& t = inputs[i].tensor();
-      check(t.defined(), ErrorKind::Shape, "input '{}' is missing", program->values[u(v)].name);
+      check(t.defined(), ErrorKind::Shape, "input '{}' is missing", value.name);
       same = same && t.shape() == last_shapes[i] && t.dtype() == views[u(v)].dtype;
     }
     if (!same) solve_inputs(inputs);

@@ -1,5 +1,9 @@
 #include "tensor/utf8.hpp"
 
+#include <fmt/format.h>
+
+#include <cstdint>
+
 namespace treadle {
 
 bool append_utf8(std::string& out, char32_t code) {
@@ -51,6 +55,26 @@ std::optional<std::u32string> decode_utf8(std::string_view text) {
     if (code < kSmallest[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
       return std::nullopt;
     out += code;
+  }
+  return out;
+}
+
+std::string printable(std::string_view text) {
+  const auto codes = decode_utf8(text);
+  std::string out;
+  const auto add = [&](char32_t code) {
+    if (code >= 0x20 && (code < 0x7f || code >= 0xa0) && codes) {
+      append_utf8(out, code);
+    } else if (code >= 0x20 && code < 0x7f) {
+      out += static_cast<char>(code);
+    } else {
+      out += fmt::format("\\x{:02x}", static_cast<std::uint32_t>(code));
+    }
+  };
+  if (codes) {
+    for (const char32_t c : *codes) add(c);
+  } else {
+    for (const char c : text) add(static_cast<unsigned char>(c));
   }
   return out;
 }

@@ -131,23 +131,6 @@ Body ImportContext::body(std::string_view attr, std::span<const Fact> formal) {
   return import_.body(scope_, proto_, name_ + "." + std::string(attr), graph_attr(attr), formal);
 }
 
-Body ImportContext::build_body(std::span<const Fact> formal, const BodyBuilder& build) {
-  return import_.make_body(scope_, [&](Scope& inner) {
-    Graph& graph = inner.frame->graph;
-    std::vector<ValueId> given;
-    for (const Fact& f : formal) {
-      given.push_back(graph.add_source(fmt::format("{}/in{}", name_, given.size()), f));
-    }
-    ImportContext context(import_, inner, proto_, opset_);
-    auto outputs = build(context, given);
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      names.push_back(fmt::format("{}/out{}", name_, i));
-    }
-    graph.set_outputs(std::move(outputs), std::move(names));
-  });
-}
-
 std::optional<Body> ImportContext::try_body(std::string_view attr, std::span<const Fact> formal,
                                             std::optional<Error>& why) {
   const bool before = std::exchange(import_.keep_going_, false);
@@ -174,6 +157,15 @@ std::vector<ValueId> ImportContext::inline_body(std::string_view attr,
 std::pair<std::size_t, std::size_t> ImportContext::body_arity(std::string_view attr) {
   const GraphProto& g = import_.graphs().get(graph_attr(attr)).proto;
   return {g.inputs.size(), g.outputs.size()};
+}
+
+std::vector<Fact> ImportContext::body_output_facts(std::string_view attr) {
+  std::vector<Fact> facts;
+  for (const ValueInfo& v : import_.graphs().get(graph_attr(attr)).proto.outputs) {
+    in_context([&] { return fmt::format("output '{}' of '{}'", v.name, attr); },
+               [&] { facts.push_back(import_.fact_of(v.type, graph(), v.name)); });
+  }
+  return facts;
 }
 
 std::optional<std::vector<std::int64_t>> NodeContext::constant_ints(std::size_t i) {

@@ -35,11 +35,11 @@ class ImportContext final : public NodeContext {
   Tensor required_constant(std::size_t i) override;
   std::string fresh_name() override;
   Body body(std::string_view attr, std::span<const Fact> formal) override;
-  Body build_body(std::span<const Fact> formal, const BodyBuilder& build) override;
   std::optional<Body> try_body(std::string_view attr, std::span<const Fact> formal,
                                std::optional<Error>& why) override;
   std::vector<ValueId> inline_body(std::string_view attr, std::span<const ValueId> inputs) override;
   std::pair<std::size_t, std::size_t> body_arity(std::string_view attr) override;
+  std::vector<Fact> body_output_facts(std::string_view attr) override;
 
  private:
   // The attribute, of that type; null when it is missing.

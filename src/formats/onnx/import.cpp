@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "formats/onnx/types.hpp"
 #include "ops/unify.hpp"
+#include "tensor/utf8.hpp"
 
 namespace treadle::onnx {
 namespace {
@@ -22,6 +23,44 @@ bool says_nothing(std::string_view label) {
 bool is_made_by_zip_map(const TypeProto& type) {
   return type.kind == TypeProto::Kind::Sequence && type.element &&
          type.element->kind == TypeProto::Kind::Map;
+}
+
+// Whether kind and element types are those declared. An element type that is left out fits all.
+bool is_of_type(const Fact& fact, const TypeProto& type) {
+  switch (type.kind) {
+    case TypeProto::Kind::Tensor:
+      return fact.kind == Fact::Kind::Tensor &&
+             (type.elem_type == 0 || dtype_of_onnx(type.elem_type) == fact.dtype);
+    case TypeProto::Kind::Sequence:
+    case TypeProto::Kind::Optional: {
+      const bool sequence = type.kind == TypeProto::Kind::Sequence;
+      return fact.kind == (sequence ? Fact::Kind::Sequence : Fact::Kind::Optional) &&
+             (type.element == nullptr || is_of_type(*fact.element, *type.element));
+    }
+    default:
+      return false;
+  }
+}
+
+std::string type_text(const TypeProto& type) {
+  const auto inner = [&] { return type.element ? type_text(*type.element) : std::string("?"); };
+  switch (type.kind) {
+    case TypeProto::Kind::None:
+      return "without a type";
+    case TypeProto::Kind::Tensor:
+      return std::string(onnx_type_name(type.elem_type));
+    case TypeProto::Kind::Sequence:
+      return fmt::format("seq({})", inner());
+    case TypeProto::Kind::Optional:
+      return fmt::format("optional({})", inner());
+    case TypeProto::Kind::Map:
+      return "a map";
+    case TypeProto::Kind::SparseTensor:
+      return "a sparse tensor";
+    case TypeProto::Kind::Opaque:
+      break;
+  }
+  return "opaque";
 }
 
 }  // namespace
@@ -209,15 +248,15 @@ std::vector<bool> Import::needed_nodes(const Scope& scope, const IndexedGraph& g
   return needed;
 }
 
-// Throws for another dtype than declared. Another shape is what exporters write now and then
-// (skl2onnx of labels and scores): what is computed counts, with a warning. Labels contradict
+// Throws for another kind or dtype than declared. Another shape is what exporters write now and
+// then (skl2onnx of labels and scores): what is computed counts, with a warning. Labels contradict
 // nothing.
 void Import::check_declared(const Fact& fact, const ValueInfo& declared) const {
   const TypeProto& type = declared.type;
-  if (type.kind != TypeProto::Kind::Tensor || fact.kind != Fact::Kind::Tensor) return;
-  check(type.elem_type == 0 || dtype_of_onnx(type.elem_type) == fact.dtype, ErrorKind::Type,
-        "output '{}' is declared {}, but computed as {}", declared.name,
-        onnx_type_name(type.elem_type), fact.str());
+  if (type.kind == TypeProto::Kind::None || is_made_by_zip_map(type)) return;
+  check(is_of_type(fact, type), ErrorKind::Type, "output '{}' is declared {}, but computed as {}",
+        declared.name, type_text(type), fact.str());
+  if (type.kind != TypeProto::Kind::Tensor) return;
   if (!type.has_shape || !options_.input_shapes.empty() || !options_.inputs.empty()) return;
   bool same = type.dims.size() == fact.shape.size();
   for (std::size_t i = 0; same && i < type.dims.size(); ++i) {
@@ -232,8 +271,8 @@ void Import::check_declared(const Fact& fact, const ValueInfo& declared) const {
                     : d.label.empty()               ? "?"
                                                     : std::string(d.label));
   }
-  options_.warn(fmt::format("output '{}' is declared with shape [{}], but computed as {}",
-                            declared.name, fmt::join(sizes, ", "), fact.str()));
+  options_.warn(printable(fmt::format("output '{}' is declared with shape [{}], but computed as {}",
+                                      declared.name, fmt::join(sizes, ", "), fact.str())));
 }
 
 void Import::outputs(Scope& scope, const GraphProto& proto) {

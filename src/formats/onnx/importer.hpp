@@ -1,7 +1,6 @@
 // How an ONNX operator becomes core operators.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -106,10 +105,6 @@ class NodeContext {
   // Imports a graph attribute; `formal` are facts of its declared inputs (used in place of what the
   // file declares where they say more).
   virtual Body body(std::string_view attr, std::span<const Fact> formal) = 0;
-  // A body made in code: `build` gets a context in it, to which the node's inputs are captures, and
-  // a value for each formal fact; it returns the outputs.
-  using BodyBuilder = std::function<std::vector<ValueId>(NodeContext&, std::span<const ValueId>)>;
-  virtual Body build_body(std::span<const Fact> formal, const BodyBuilder& build) = 0;
   // As body(); a Shape error does not leave it but goes to `why`, and there is no body.
   virtual std::optional<Body> try_body(std::string_view attr, std::span<const Fact> formal,
                                        std::optional<Error>& why) = 0;
@@ -118,6 +113,8 @@ class NodeContext {
                                            std::span<const ValueId> inputs) = 0;
   // The number of inputs and outputs that a graph attribute declares.
   virtual std::pair<std::size_t, std::size_t> body_arity(std::string_view attr) = 0;
+  // The types that a graph attribute declares for its outputs.
+  virtual std::vector<Fact> body_output_facts(std::string_view attr) = 0;
 };
 
 // Returns one value an ONNX output (trailing ones that the file does not name may be left out).

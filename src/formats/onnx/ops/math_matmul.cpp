@@ -27,7 +27,7 @@ void expect_matrix(NodeContext& c, std::size_t i) {
         str(c.fact(i).shape));
 }
 
-// Letters of one operand of FusedMatMul: batch letters, then row and column, with the row in front
+// Letters of one matrix of FusedMatMul: batch letters, then row and column, with the row in front
 // of the batch when that is transposed too.
 std::string operand_letters(const std::string& batch, char row, char column, bool transposed,
                             bool batch_transposed) {
@@ -58,20 +58,26 @@ std::vector<ValueId> import_gemm(NodeContext& c) {
 std::vector<ValueId> import_fused_matmul(NodeContext& c) {
   const ValueId a = c.in(0), b = c.in(1);
   const int ra = rank_of(c, a), rb = rank_of(c, b);
-  const bool ta = c.int_attr("transA", 0) != 0, tb = c.int_attr("transB", 0) != 0;
-  const bool ba = c.int_attr("transBatchA", 0) != 0, bb = c.int_attr("transBatchB", 0) != 0;
+  // A vector stays what it is.
+  const auto flag = [&](const char* attr, int rank) {
+    return c.int_attr(attr, 0) != 0 && rank != 1;
+  };
+  const bool ta = flag("transA", ra), tb = flag("transB", rb);
+  const bool ba = flag("transBatchA", ra), bb = flag("transBatchB", rb);
   ValueId y;
   if (!ta && !tb && !ba && !bb) {
     y = ops::matmul(c.graph(), c.fresh_name(), a, b);
   } else {
-    check(ra >= 2 && rb >= 2, ErrorKind::Unsupported,
-          "inputs have rank {} and {}: only matrices can be transposed", ra, rb);
+    check(ra >= 1 && rb >= 1, ErrorKind::Shape, "inputs have rank {} and {}, expected 1 or more",
+          ra, rb);
     constexpr std::string_view kBatch = "bcdefghijlopqrst";
-    const auto na = static_cast<std::size_t>(ra - 2), nb = static_cast<std::size_t>(rb - 2);
+    const auto na = static_cast<std::size_t>(std::max(ra - 2, 0));
+    const auto nb = static_cast<std::size_t>(std::max(rb - 2, 0));
     const std::size_t n = std::max(na, nb);
     const std::string all(kBatch.substr(0, n));
-    y = contract(c, operand_letters(all.substr(n - na), 'm', 'k', ta, ba),
-                 operand_letters(all.substr(n - nb), 'k', 'n', tb, bb), all + "mn", a, b);
+    y = contract(c, ra == 1 ? "k" : operand_letters(all.substr(n - na), 'm', 'k', ta, ba),
+                 rb == 1 ? "k" : operand_letters(all.substr(n - nb), 'k', 'n', tb, bb),
+                 all + (ra == 1 ? "" : "m") + (rb == 1 ? "" : "n"), a, b);
   }
   return {scaled(c, y, c.float_attr("alpha", 1.0), "alpha")};
 }

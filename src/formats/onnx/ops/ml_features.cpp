@@ -153,12 +153,15 @@ std::vector<ValueId> import_feature_vectorizer(NodeContext& c) {
     const Dim rows = shape.size() == 1 ? Dim(1) : shape[0];
     Dim width = 1;
     for (std::size_t k = shape.size() == 1 ? 0 : 1; k < shape.size(); ++k) width = width * shape[k];
-    if (!width.is_const()) width = wanted;
     x = reshape(c, x, {rows, width});
-    if (width.value() > wanted) x = slice(c, x, 1, 0, wanted);
-    columns.push_back(x);
+    const ValueId zero = c.constant_value(Tensor::zeros(DType::F32, Shape{1, 1}));
+    if (!width.is_const()) {
+      const ValueId padded = c.add1(make_op<ops::Concat>(1), {x, expand(c, zero, {rows, wanted})});
+      columns.push_back(slice(c, padded, 1, 0, wanted));
+      continue;
+    }
+    columns.push_back(width.value() > wanted ? slice(c, x, 1, 0, wanted) : x);
     if (width.value() < wanted) {
-      const ValueId zero = c.constant_value(Tensor::zeros(DType::F32, Shape{1, 1}));
       columns.push_back(expand(c, zero, {rows, wanted - width.value()}));
     }
   }

@@ -115,6 +115,7 @@ std::vector<ValueId> import_svm_classifier(NodeContext& c) {
   const auto counts = c.ints_attr("vectors_per_class");
   if (!counts || counts->empty()) {
     check(!rho.empty(), ErrorKind::Parse, "attribute 'rho' is empty");
+    // ONNX Runtime adds the first one to all classes, however many there are; so does this.
     const ValueId scores =
         binary(c, BinaryFn::Add, without_vectors(c, x, coefficients, labels.elements()), rho[0]);
     return {labels_at(c, labels, top_class(c, scores)), transformed(c, scores, post)};

@@ -1,14 +1,13 @@
 // Sequences and optionals.
 #include "ops/sequence.hpp"
 
-#include <array>
-
 #include "base/error.hpp"
 #include "formats/onnx/importer.hpp"
 #include "formats/onnx/ops/control_bodies.hpp"
 #include "formats/onnx/types.hpp"
 #include "ops/build.hpp"
-#include "ops/control.hpp"
+#include "ops/failure.hpp"
+#include "ops/sequence_map.hpp"
 #include "ops/unify.hpp"
 
 namespace treadle::onnx {
@@ -82,68 +81,54 @@ std::vector<ValueId> import_sequence_length(NodeContext& c) {
 
 namespace {
 
-// What SequenceMap's body gives for the samples at `position`.
-std::vector<ValueId> map_samples(NodeContext& c, ValueId position) {
-  std::vector<ValueId> samples;
+// A body of which only the declared types of the outputs are known: a sequence has no element that
+// would say what the inputs are. It is not run unless input 0 has one.
+Body unknown_samples(NodeContext& c) {
+  std::vector<Fact> facts;
+  for (const Fact& f : c.body_output_facts("body")) facts.push_back(Fact::tensor(f.dtype, {}));
+  Body body{std::make_shared<Graph>(), {}};
+  body.graph->limits = c.graph().limits;
   for (std::size_t i = 0; i < c.inputs(); ++i) {
-    ValueId v = c.in(i);
-    if (c.fact(i).kind == Fact::Kind::Sequence) {
-      v = c.add1(make_op<ops::SequenceAt>(taken_out(c, *c.fact(i).element)), {v, position});
-    }
-    samples.push_back(v);
+    body.graph->add_source(fmt::format("{}/in{}", c.name(), i), Fact::tensor(DType::F32, {}));
   }
-  return c.inline_body("body", samples);
-}
-
-// The sequences that the outputs are before the first sample.
-Carried empty_outputs(NodeContext& c) {
-  const Body once = c.build_body(
-      std::array{Fact::tensor(DType::I64, {})},
-      [](NodeContext& inner, std::span<const ValueId> in) { return map_samples(inner, in[0]); });
-  Carried carried;
-  for (const ValueId v : once.graph->outputs()) {
-    const Fact& f = once.graph->fact(v);
-    check(f.kind == Fact::Kind::Tensor, ErrorKind::Type,
-          "the body's output {} is {}, expected a tensor", carried.facts.size(), f.str());
-    carried.facts.push_back(Fact::sequence(Fact::tensor(f.dtype, ops::no_shape())));
-  }
-  return carried;
+  const std::size_t outputs = facts.size();
+  const Error error(ErrorKind::Shape, "there is no element to take");
+  body.graph->set_outputs(
+      body.graph->add("none", make_op<ops::Failure>(error, std::move(facts)), {}),
+      std::vector<std::string>(outputs));
+  return body;
 }
 
 }  // namespace
 
-// The standard defines it as a function: a Loop over the length of the first sequence whose body
-// takes a sample of each sequence (SequenceAt) and appends to each output (SequenceInsert).
+// The standard defines it as a Loop over the length of the first sequence, which appends to each
+// output. Here it is an operator of its own: a Loop's body would have to know the types of the
+// outputs so far before it is imported.
 std::vector<ValueId> import_sequence_map(NodeContext& c) {
   sequence_fact(c, 0);
-  const std::size_t arity = c.body_arity("body").first;
-  check(arity == c.inputs(), ErrorKind::Parse, "the body has {} inputs, SequenceMap {}", arity,
-        c.inputs());
-  Carried carried = empty_outputs(c);
-  const std::vector<Fact> empty = carried.facts;
-  // Body inputs: position, condition, the outputs so far.
-  const auto append = [](NodeContext& inner, std::span<const ValueId> in) {
-    std::vector<ValueId> outputs{in[1]};
-    const auto results = map_samples(inner, in[0]);
-    for (std::size_t k = 0; k < results.size(); ++k) {
-      Graph& g = inner.graph();
-      const Fact value = Fact::sequence(ops::type_only(g.fact(results[k])));
-      const Fact all = ops::unify(g.fact(in[k + 2]), value, g, nullptr, inner.name());
-      outputs.push_back(
-          inner.add1(make_op<ops::SequenceInsert>(*all.element), {in[k + 2], results[k]}));
-    }
-    return outputs;
-  };
-  const Body body = import_widened(
-      c, [&](std::span<const Fact> formal) { return c.build_body(formal, append); },
-      {Fact::tensor(DType::I64, {}), Fact::tensor(DType::Bool, {})}, carried, {}, 1);
-  auto op = std::make_shared<ops::Loop>();
+  auto op = std::make_shared<ops::SequenceMap>();
+  std::vector<Fact> samples;
+  std::vector<ValueId> inputs;
+  bool none = false;
+  for (std::size_t i = 0; i < c.inputs(); ++i) {
+    const Fact& f = c.fact(i);
+    const bool sequence = f.kind == Fact::Kind::Sequence;
+    none |= sequence && f.element->shape == ops::no_shape();
+    op->by_element.push_back(sequence);
+    samples.push_back(sequence ? taken_out(c, *f.element) : f);
+    inputs.push_back(c.in(i));
+  }
+  const Body body = none ? unknown_samples(c) : c.body("body", samples);
   op->body = body.graph;
-  op->carried = static_cast<std::int64_t>(carried.facts.size());
-  op->facts = carried_outputs(c, carried, visible_symbols(c, body));
-  std::vector<ValueId> inputs{c.add1(make_op<ops::SequenceLength>(), {c.in(0)}), ValueId{}};
-  for (const Fact& f : empty) {
-    inputs.push_back(c.add1(make_op<ops::SequenceConstruct>(*f.element), {}));
+  const ops::SymbolNames visible = visible_symbols(c, body);
+  for (const ValueId v : body.graph->outputs()) {
+    const Fact& f = body.graph->fact(v);
+    const std::size_t k = op->elements.size();
+    check(f.kind == Fact::Kind::Tensor, ErrorKind::Type,
+          "the body's output {} is {}, expected a tensor", k, f.str());
+    op->elements.push_back(
+        none ? Fact::tensor(f.dtype, ops::no_shape())
+             : ops::outward(f, c.graph(), visible, fmt::format("{}:{}", c.name(), k)));
   }
   inputs.insert(inputs.end(), body.captured.begin(), body.captured.end());
   return c.add(std::move(op), std::move(inputs));
