@@ -1,6 +1,8 @@
 // The public API, used as a program outside the library would.
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <stdexcept>
 #include <thread>
 
 #include "onnx_model_builder.hpp"
@@ -42,6 +44,54 @@ TEST(Api, DescribesInputsAndOutputs) {
   EXPECT_EQ(m.inputs()[0].dims, (std::vector<std::string>{"batch", "2"}));
   ASSERT_EQ(m.outputs().size(), 1u);
   EXPECT_EQ(m.outputs()[0].name, "y");
+}
+
+// y is declared with a label that a terminal would obey, one that is no UTF-8, and a wrong size.
+std::string wrongly_declared() {
+  using namespace onnx_text;
+  return model({{node("Relu", {"a"}, {"y"})},
+                {value("a", 1, {"n", "m", "2"})},
+                {value("y", 1, {"\x1b[31mé", "\xff\n", "3"})}});
+}
+
+TEST(Api, WarningsGoToTheCaller) {
+  std::vector<std::string> warnings;
+  LoadOptions options;
+  options.warn = [&](const std::string& text) { warnings.push_back(text); };
+  const Model m = load(wrongly_declared(), options);
+  ASSERT_EQ(warnings.size(), 1u);
+  for (const char* part : {"'y'", "\\x1b[31m", "\\xff\\x0a", "3]", "f32[n, m, 2]"}) {
+    EXPECT_NE(warnings[0].find(part), std::string::npos) << warnings[0];
+  }
+  for (const char c : warnings[0]) EXPECT_TRUE(c >= ' ' && c < 127) << warnings[0];
+  load(sum_model(), options);
+  EXPECT_EQ(warnings.size(), 1u);
+  // What it throws ends the loading.
+  options.warn = [](const std::string&) { throw std::runtime_error("no warnings here"); };
+  EXPECT_THROW(load(wrongly_declared(), options), std::exception);
+}
+
+TEST(CApi, WarningsGoToTheCaller) {
+  std::vector<std::string> warnings;
+  treadle_options o;
+  treadle_options_init(&o);
+  EXPECT_EQ(o.warn, nullptr);
+  o.warn = [](const char* text, void* to) {
+    static_cast<std::vector<std::string>*>(to)->emplace_back(text);
+  };
+  o.warn_data = &warnings;
+  const std::string text = wrongly_declared();
+  treadle_model* m = nullptr;
+  ASSERT_EQ(treadle_model_load_memory(text.data(), text.size(), &o, &m), TREADLE_OK);
+  treadle_model_free(m);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("output 'y' is declared with shape"), std::string::npos);
+  // A caller that was built before there were warnings.
+  warnings.clear();
+  o.size = offsetof(treadle_options, warn);
+  ASSERT_EQ(treadle_model_load_memory(text.data(), text.size(), &o, &m), TREADLE_OK);
+  treadle_model_free(m);
+  EXPECT_TRUE(warnings.empty());
 }
 
 TEST(Api, RunsByNameAndByOrder) {

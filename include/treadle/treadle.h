@@ -92,6 +92,12 @@ typedef struct treadle_options {
   int64_t max_iterations; /* of all loops of a run together */
   double max_seconds;     /* of a run; 0: no bound */
   int32_t keep_denormals; /* not 0: denormals are not flushed to zero during a run */
+  /* Called, unless NULL, with what is wrong in the file and keeps nothing from running, such as a
+   * shape that an output is declared with and does not have; the text lives as long as the call.
+   * While loading; for a file that can be read only when the sizes of the inputs are known also
+   * from treadle_session_run. `warn_data` is handed on. */
+  void (*warn)(const char* message, void* warn_data);
+  void* warn_data;
 } treadle_options;
 
 /* A description of an input or output: sizes that are not fixed are -1. */

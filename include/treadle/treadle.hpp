@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -218,6 +219,11 @@ TREADLE_API_NAMESPACE {
     // Denormal numbers count as zero while a session runs (they cost up to 100 times the time). The
     // caller's floating-point state comes back afterwards. False: that state holds in the run too.
     bool flush_denormals = true;
+    // Called with what is wrong in the file and keeps nothing from running, such as a shape that an
+    // output is declared with and does not have; may be empty. While loading, on its thread; for a
+    // file that can be read only when the sizes of the inputs are known also while a session runs,
+    // on that one's. Control characters in names are escaped. What it throws ends the loading.
+    std::function<void(const std::string&)> warn;
   };
 
   // An input or output. Sizes that are no fixed number are −1 in `shape` and named in `dims`. Where

@@ -78,6 +78,9 @@ LoadOptions to_load_options(const treadle_options* given) {
   out.max_iterations = o.max_iterations;
   out.max_seconds = o.max_seconds;
   out.flush_denormals = o.keep_denormals == 0;
+  if (o.warn != nullptr) {
+    out.warn = [warn = o.warn, data = o.warn_data](const std::string& m) { warn(m.c_str(), data); };
+  }
   return out;
 }
 

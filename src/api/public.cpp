@@ -72,6 +72,7 @@ ModelOptions to_model_options(const v1::LoadOptions& options) {
   out.limits.max_iterations = options.max_iterations;
   out.limits.max_seconds = options.max_seconds;
   out.lower.flush_denormals = options.flush_denormals;
+  out.warn = options.warn;
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/json.hpp"
 #include "cli/model_args.hpp"
 #include "cli/terminal.hpp"
+#include "tensor/utf8.hpp"
 
 namespace treadle::cli {
 namespace {
@@ -42,7 +43,8 @@ int run(const Args& args) {
     return code;
   }
   for (const auto& p : problems)
-    say(fmt::format("{} {}\n", styled(Style::Red, fmt::format("{}:", name_of(p.kind))), p.text));
+    say(fmt::format("{} {}\n", styled(Style::Red, fmt::format("{}:", name_of(p.kind))),
+                    printable(p.text)));
   say(fmt::format("{} problem{}\n", problems.size(), problems.size() == 1 ? "" : "s"));
   return code;
 }

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "cli/build_info.hpp"
 #include "cli/terminal.hpp"
+#include "tensor/utf8.hpp"
 
 namespace treadle::cli {
 namespace {
@@ -100,7 +101,7 @@ int command(int argc, const char* const* argv) noexcept {
     try {
       return dispatch(argc, argv);
     } catch (const Error& e) {
-      complain(e.what(), hint_for(e));
+      complain(printable(e.what()), hint_for(e));
       return exit_code(e.kind());
     } catch (const std::bad_alloc&) {
       complain("out of memory", "a smaller shape (--shape, --set) needs less memory");
