@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "base/error.hpp"
+#include "tensor/limit.hpp"
 
 namespace treadle {
 namespace {
@@ -165,6 +167,116 @@ TEST(DecodeImage, RefusesAbsurdSizes) {
   const std::string png(
       "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\x40\0\0\0\x40\0\0\0\x08\x02\0\0\0\xd7\xf6\x79\xe9", 33);
   EXPECT_EQ(refusal(png), ErrorKind::Parse);
+}
+
+// A segment of a JPEG file: marker, length, content.
+std::string segment(int marker, const std::string& content) {
+  const auto size = static_cast<std::uint32_t>(content.size() + 2);
+  std::string out = "\xff" + little(static_cast<std::uint32_t>(marker), 1);
+  out += static_cast<char>(size >> 8);
+  out += static_cast<char>(size & 0xff);
+  return out + content;
+}
+
+std::string big16(int v) {
+  return {static_cast<char>(v >> 8), static_cast<char>(v & 0xff)};
+}
+
+// A frame header of one component, in 8 by 8 blocks.
+std::string frame(int marker, int bits, int width, int height) {
+  return segment(marker, little(static_cast<std::uint32_t>(bits), 1) + big16(height) +
+                             big16(width) + std::string("\x01\x01\x11\x00", 4));
+}
+
+class Bits {
+ public:
+  void put(std::uint32_t v, int count) {
+    for (int i = count - 1; i >= 0; --i) text_ += static_cast<char>('0' + ((v >> i) & 1));
+  }
+  // Filled up with ones; 0xff is followed by 0.
+  std::string bytes() const {
+    std::string all = text_, out;
+    while (all.size() % 8 != 0) all += '1';
+    for (std::size_t i = 0; i < all.size(); i += 8) {
+      out += static_cast<char>(std::stoi(all.substr(i, 8), nullptr, 2));
+      if (out.back() == '\xff') out += '\0';
+    }
+    return out;
+  }
+
+ private:
+  std::string text_;
+};
+
+std::string jpeg_head() {
+  return "\xff\xd8" + segment(0xdb, std::string(1, 0) + std::string(64, 1));
+}
+
+// A grey progressive JPEG, all coefficients 0 (ITU-T T.81, annex G): a scan of the DC coefficients,
+// then one for each of `scans` AC coefficients, which are ends of bands that go over many blocks.
+std::string progressive(int width, int height, int scans) {
+  const auto blocks = static_cast<std::uint32_t>((width + 7) / 8 * ((height + 7) / 8));
+  // DC: the code 0 is the difference 0. AC: 0 ends 2^14 blocks and more, 10 one block.
+  std::string file = jpeg_head() + frame(0xc2, 8, width, height) +
+                     segment(0xc4, std::string("\x00\x01", 2) + std::string(16, 0)) +
+                     segment(0xc4, std::string("\x10\x01\x01", 3) + std::string(14, 0) + "\xe0" +
+                                       std::string(1, 0));
+  const auto scan = [](int first, int last) {
+    return segment(0xda, std::string("\x01\x01\x00", 3) +
+                             little(static_cast<std::uint32_t>(first), 1) +
+                             little(static_cast<std::uint32_t>(last), 1) + std::string(1, 0));
+  };
+  Bits dc, ac;
+  for (std::uint32_t i = 0; i < blocks; ++i) dc.put(0, 1);
+  std::uint32_t left = blocks;
+  for (; left >= 1u << 14; left -= std::min(left, (1u << 15) - 1)) {
+    ac.put(0, 1);
+    ac.put(std::min(left, (1u << 15) - 1) - (1u << 14), 14);
+  }
+  for (; left > 0; --left) ac.put(2, 2);
+  file += scan(0, 0) + dc.bytes();
+  for (int k = 1; k <= scans; ++k) file += scan(k, k) + ac.bytes();
+  return file + "\xff\xd9";
+}
+
+TEST(DecodeImage, ProgressiveJpeg) {
+  EXPECT_EQ(pixels(progressive(9, 3, 63)), Pixels(9 * 3 * 3, 128));
+  // Scans that go over a large picture again and again are not followed for ever.
+  EXPECT_EQ(refusal(progressive(8192, 8192, 40)), ErrorKind::Unsupported);
+}
+
+// A picture of 768 KB and coefficients of 512 KB.
+TEST(DecodeImage, CoefficientsCountAgainstTheTensorLimit) {
+  const std::string file = progressive(512, 512, 1);
+  {
+    const TensorLimit limit(1'000'000);
+    EXPECT_EQ(refusal(file), ErrorKind::Memory);
+  }
+  const TensorLimit limit(1'500'000);
+  EXPECT_EQ(decode(file).shape(), (Shape{512, 512, 3}));
+}
+
+TEST(DecodeImage, JpegThatIsNotRead) {
+  const std::string end = segment(0xda, std::string("\x01\x01\x00\x00\x3f\x00", 6)) + "\xff\xd9";
+  EXPECT_EQ(refusal(jpeg_head() + frame(0xc1, 12, 8, 8) + end), ErrorKind::Unsupported);  // 12 bits
+  EXPECT_EQ(refusal(jpeg_head() + frame(0xc3, 8, 8, 8) + end), ErrorKind::Unsupported);  // lossless
+  EXPECT_EQ(refusal(jpeg_head() + end), ErrorKind::Parse);
+}
+
+// Sound files that are not read are no damaged ones.
+TEST(DecodeImage, BmpThatIsNotRead) {
+  const auto with_header = [](std::uint32_t size) {
+    std::string file = bitmap(24, 1, 1, "", std::string(64, 0));
+    return file.replace(14, 4, little(size));
+  };
+  EXPECT_EQ(refusal(with_header(16)), ErrorKind::Unsupported);  // OS/2's second header, cut short
+  EXPECT_EQ(refusal(with_header(13)), ErrorKind::Parse);
+  EXPECT_EQ(refusal(with_header(125)), ErrorKind::Parse);
+  EXPECT_EQ(refusal(bitmap(2, 1, 1, "", std::string(4, 0))), ErrorKind::Unsupported);
+  EXPECT_EQ(refusal(bitmap(3, 1, 1, "", std::string(4, 0))), ErrorKind::Parse);
+  EXPECT_EQ(refusal(bitmap(24, 1, 1, "", std::string(4, 0), 4)), ErrorKind::Unsupported);  // JPEG
+  std::string os2 = bitmap(1, 8, 1, std::string(24, 0), std::string(64, 0), 3);  // Huffman
+  EXPECT_EQ(refusal(os2.replace(14, 4, little(64))), ErrorKind::Unsupported);
 }
 
 TEST(DecodeImage, RefusesTruncatedFiles) {

@@ -43,9 +43,9 @@ bool matches(image::Bytes file, const Format& f) {
 }  // namespace
 
 Tensor image::new_picture(std::int64_t width, std::int64_t height) {
-  check(width > 0 && height > 0 && width <= kMaxPixels && height <= kMaxPixels / width,
-        ErrorKind::Parse, "a picture of {}x{} pixels is empty or over {} pixels, the limit", width,
-        height, kMaxPixels);
+  check(width > 0 && height > 0, ErrorKind::Parse, "a picture of {}x{} pixels", width, height);
+  check(width <= kMaxPixels && height <= kMaxPixels / width, ErrorKind::Unsupported,
+        "a picture of {}x{} pixels is over {} pixels, the limit", width, height, kMaxPixels);
   return Tensor(DType::U8, {height, width, 3});
 }
 

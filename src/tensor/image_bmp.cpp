@@ -10,6 +10,7 @@ namespace treadle::image {
 namespace {
 
 constexpr std::size_t kFileHeader = 14;
+constexpr std::uint32_t kOs2Header = 64;
 constexpr std::uint32_t kRgb = 0, kBitFields = 3, kAlphaBitFields = 6;
 
 template <typename T>
@@ -48,9 +49,10 @@ void read_info(Bytes file, std::uint32_t size, Header& h) {
   if (h.top_down) h.height = -h.height;
   h.bits = get<std::uint16_t>(file, 28);
   const auto compression = get<std::uint32_t>(file, 30);
-  check(compression == kRgb || compression == kBitFields || compression == kAlphaBitFields,
-        ErrorKind::Unsupported, "compression {} is not read, only bitmaps without compression are",
-        compression);
+  // In OS/2's second header, which has 64 bytes, the other numbers mean something else.
+  const bool fields = compression == kBitFields || compression == kAlphaBitFields;
+  check(compression == kRgb || (fields && size != kOs2Header), ErrorKind::Unsupported,
+        "compression {} is not read, only bitmaps without compression are", compression);
   h.colours = get<std::uint32_t>(file, 46);
   h.palette = kFileHeader + size;
   if (compression == kRgb) {
@@ -66,15 +68,18 @@ Header read_header(Bytes file) {
   Header h;
   h.pixels = get<std::uint32_t>(file, 10);
   const auto size = get<std::uint32_t>(file, kFileHeader);
-  check(size == 12 || (size >= 40 && size <= 124), ErrorKind::Parse,
+  check(size == 12 || (size >= 16 && size <= 124), ErrorKind::Parse,
         "a header of {} bytes, expected 12 or 40 to 124", size);
+  check(size == 12 || size >= 40, ErrorKind::Unsupported,
+        "a header of {} bytes (OS/2, cut short) is not read", size);
   if (size == 12) {
     read_core(file, h);
   } else {
     read_info(file, size, h);
   }
   const int b = h.bits;
-  check(b == 1 || b == 4 || b == 8 || b == 16 || b == 24 || b == 32, ErrorKind::Parse,
+  check(b == 1 || b == 4 || b == 8 || b == 16 || b == 24 || b == 32,
+        b == 2 || b == 64 ? ErrorKind::Unsupported : ErrorKind::Parse,
         "{} bits a pixel, expected 1, 4, 8, 16, 24 or 32", b);
   if (b <= 8) {
     const std::size_t all = std::size_t{1} << b;

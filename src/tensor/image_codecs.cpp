@@ -1,9 +1,11 @@
 // PNG through libpng, JPEG through libjpeg.
 #include <png.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 // libjpeg's header needs FILE before it.
@@ -11,7 +13,9 @@
 // Needs the one above.
 #include <jerror.h>
 
+#include "tensor/image.hpp"
 #include "tensor/image_formats.hpp"
+#include "tensor/limit.hpp"
 
 namespace treadle::image {
 namespace {
@@ -87,17 +91,30 @@ Tensor decode_png(Bytes file) {
 
 namespace {
 
-// A progressive file may go over all pixels again and again; encoders make about ten scans.
+// A progressive file may go over all pixels again and again, with a few bytes for each time;
+// encoders make about ten scans. 32 scans of the largest picture take a second.
 constexpr int kMaxScans = 500;
+constexpr std::int64_t kMaxScannedPixels = 32 * kMaxPixels;
 
 struct JpegErrors {
   jpeg_error_mgr base;
   std::jmp_buf jump;
+  ErrorKind kind;
   char message[JMSG_LENGTH_MAX];
 };
 
+// Whether a sound file may be the cause.
+bool is_not_read(int code) {
+  constexpr int kCodes[] = {
+      JERR_ARITH_NOTIMPL,   JERR_BAD_PRECISION,      JERR_CCIR601_NOTIMPL,
+      JERR_COMPONENT_COUNT, JERR_CONVERSION_NOTIMPL, JERR_FRACT_SAMPLE_NOTIMPL,
+      JERR_NOTIMPL,         JERR_NOT_COMPILED,       JERR_SOF_UNSUPPORTED};
+  return std::find(std::begin(kCodes), std::end(kCodes), code) != std::end(kCodes);
+}
+
 [[noreturn]] void jpeg_failed(j_common_ptr info) {
   auto* errors = reinterpret_cast<JpegErrors*>(info->err);
+  errors->kind = is_not_read(info->err->msg_code) ? ErrorKind::Unsupported : ErrorKind::Parse;
   info->err->format_message(info, errors->message);
   std::longjmp(errors->jump, 1);
 }
@@ -111,9 +128,14 @@ void jpeg_message(j_common_ptr info, int level) {
 
 void jpeg_progress(j_common_ptr info) {
   const auto* d = reinterpret_cast<j_decompress_ptr>(info);
-  if (d->input_scan_number <= kMaxScans) return;
+  const std::int64_t pixels = std::int64_t{d->image_width} * d->image_height;
+  if (d->input_scan_number <= kMaxScans && d->input_scan_number * pixels <= kMaxScannedPixels)
+    return;
   auto* errors = reinterpret_cast<JpegErrors*>(info->err);
-  std::snprintf(errors->message, sizeof errors->message, "more than %d scans", kMaxScans);
+  errors->kind = ErrorKind::Unsupported;
+  std::snprintf(errors->message, sizeof errors->message,
+                "scan %d of %ux%u pixels: more than are read of a picture of this size",
+                d->input_scan_number, d->image_width, d->image_height);
   std::longjmp(errors->jump, 1);
 }
 
@@ -133,6 +155,19 @@ bool jpeg_begin(JpegDecoder& d, const unsigned char* data, unsigned long size) {
   jpeg_read_header(&d.info, TRUE);
   d.info.out_color_space = JCS_RGB;
   return true;
+}
+
+// Bytes of the coefficients that libjpeg keeps of a picture in several scans.
+std::int64_t coefficient_bytes(JpegDecoder& d) {
+  if (!jpeg_has_multiple_scans(&d.info)) return 0;
+  std::int64_t blocks = 0;
+  for (int i = 0; i < d.info.num_components; ++i) {
+    const jpeg_component_info& c = d.info.comp_info[i];
+    // Rounded up to whole units of interleaved scans.
+    blocks += (std::int64_t{c.width_in_blocks} + c.h_samp_factor) *
+              (std::int64_t{c.height_in_blocks} + c.v_samp_factor);
+  }
+  return blocks * static_cast<std::int64_t>(sizeof(JBLOCK));
 }
 
 bool jpeg_decode(JpegDecoder& d, std::uint8_t* pixels, std::size_t stride) {
@@ -157,15 +192,16 @@ Tensor decode_jpeg(Bytes file) {
   d.info.err = jpeg_std_error(&d.errors.base);
   d.errors.base.error_exit = jpeg_failed;
   d.errors.base.emit_message = jpeg_message;
-  check(jpeg_begin(d, reinterpret_cast<const unsigned char*>(file.data()),
-                   static_cast<unsigned long>(file.size())),
-        ErrorKind::Parse, "{}", d.errors.message);
+  const bool begun = jpeg_begin(d, reinterpret_cast<const unsigned char*>(file.data()),
+                                static_cast<unsigned long>(file.size()));
+  if (!begun) fail(d.errors.kind, "{}", d.errors.message);
   check(d.info.num_components == 1 || d.info.num_components == 3, ErrorKind::Unsupported,
         "{} colour components are not read, only 1 and 3", d.info.num_components);
   Tensor picture = new_picture(d.info.image_width, d.info.image_height);
-  check(jpeg_decode(d, picture.mutable_span<std::uint8_t>().data(),
-                    std::size_t{d.info.image_width} * 3),
-        ErrorKind::Parse, "{}", d.errors.message);
+  const TensorReservation coefficients(coefficient_bytes(d));
+  const bool done = jpeg_decode(d, picture.mutable_span<std::uint8_t>().data(),
+                                std::size_t{d.info.image_width} * 3);
+  if (!done) fail(d.errors.kind, "{}", d.errors.message);
   return picture;
 }
 

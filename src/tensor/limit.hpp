@@ -43,6 +43,20 @@ class TensorLimit {
   bool outermost_;
 };
 
+// As long as it lives, bytes that are held beside tensors (by a library, say) count as a tensor's
+// would. Throws Memory error where such a tensor would not be allowed.
+class TensorReservation {
+ public:
+  explicit TensorReservation(std::int64_t bytes);
+  ~TensorReservation();
+  TensorReservation(const TensorReservation&) = delete;
+  TensorReservation& operator=(const TensorReservation&) = delete;
+
+ private:
+  std::int64_t bytes_;
+  std::shared_ptr<TensorBudget> budget_;
+};
+
 // As long as it lives, bounds the work of this thread's run; inside another one it does nothing.
 class WorkLimit {
  public:

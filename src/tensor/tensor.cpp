@@ -86,6 +86,16 @@ std::int64_t TensorLimit::current() {
   return limit_bytes;
 }
 
+TensorReservation::TensorReservation(std::int64_t bytes) : bytes_(bytes), budget_(current_budget) {
+  check(bytes <= limit_bytes, ErrorKind::Memory, "{} bytes are needed, the limit is {}", bytes,
+        limit_bytes);
+  if (budget_) budget_->take(bytes);
+}
+
+TensorReservation::~TensorReservation() {
+  if (budget_) budget_->give(bytes_);
+}
+
 Tensor::Tensor(DType dtype, const Shape& shape) : dtype_(dtype), shape_(shape) {
   const std::size_t bytes = checked_bytes(dtype, shape, limit_bytes);
   auto buffer = dtype == DType::String

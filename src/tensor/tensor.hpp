@@ -19,9 +19,9 @@ class Tensor;
 // The DType of a C++ element type.
 template <typename T>
 struct DTypeOf;
-#define TREADLE_DTYPE_OF(type, dtype) \
-  template <>                         \
-  struct DTypeOf<type> {              \
+#define TREADLE_DTYPE_OF(type, dtype)            \
+  template <>                                    \
+  struct DTypeOf<type> {                         \
     static constexpr DType value = DType::dtype; \
   };
 TREADLE_DTYPE_OF(bool, Bool)
@@ -135,24 +135,39 @@ Tensor Tensor::from(const Shape& shape, std::span<const T> values) {
 }
 
 // Calls f with a value-initialised object of the element type of `dtype` (complex and narrow types
-// excluded: Type error). For the reference implementations: dispatch(dtype, [&]<typename T>(T) { … });
+// excluded: Type error). For the reference implementations: dispatch(dtype, [&]<typename T>(T) { …
+// });
 template <typename F>
 auto dispatch(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::Bool: return f(bool{});
-    case DType::I8: return f(std::int8_t{});
-    case DType::I16: return f(std::int16_t{});
-    case DType::I32: return f(std::int32_t{});
-    case DType::I64: return f(std::int64_t{});
-    case DType::U8: return f(std::uint8_t{});
-    case DType::U16: return f(std::uint16_t{});
-    case DType::U32: return f(std::uint32_t{});
-    case DType::U64: return f(std::uint64_t{});
-    case DType::F16: return f(Half{});
-    case DType::BF16: return f(BFloat16{});
-    case DType::F32: return f(float{});
-    case DType::F64: return f(double{});
-    default: break;
+    case DType::Bool:
+      return f(bool{});
+    case DType::I8:
+      return f(std::int8_t{});
+    case DType::I16:
+      return f(std::int16_t{});
+    case DType::I32:
+      return f(std::int32_t{});
+    case DType::I64:
+      return f(std::int64_t{});
+    case DType::U8:
+      return f(std::uint8_t{});
+    case DType::U16:
+      return f(std::uint16_t{});
+    case DType::U32:
+      return f(std::uint32_t{});
+    case DType::U64:
+      return f(std::uint64_t{});
+    case DType::F16:
+      return f(Half{});
+    case DType::BF16:
+      return f(BFloat16{});
+    case DType::F32:
+      return f(float{});
+    case DType::F64:
+      return f(double{});
+    default:
+      break;
   }
   fail(ErrorKind::Type, "dtype {} is not supported here", name_of(dtype));
 }
