@@ -246,6 +246,22 @@ TEST(AffineBeforeConv, AdditionOnlyWithoutPadding) {
   }
 }
 
+// x and the mean nearly cancel: their difference is exact, x·w and Σ w·mean are rounded.
+TEST(AffineBeforeConv, WhatNearlyCancelsKeepsItsDigits) {
+  Graph g;
+  const ValueId x = source(g, "x", {1, 2, 1, 1});
+  const auto constant_of = [&](const char* name, Shape shape, float v) {
+    return g.add_constant(name, Tensor::of<float>(shape, {v, v}));
+  };
+  const ValueId centred =
+      ops::binary(g, "a", BinaryFn::Sub, x, constant_of("mean", {1, 2, 1, 1}, 1e7f));
+  const ValueId y = g.add1("conv", conv_op(0), {centred, constant_of("w", {1, 2, 1, 1}, 1.0f / 3)});
+  g.set_outputs({y}, {"out"});
+  EXPECT_EQ(fired(check_simplify(g), "affine_before_conv"), 0);
+  const auto out = evaluate(g, {Value(Tensor::of<float>(Shape{1, 2, 1, 1}, {10000001, 10000004}))});
+  EXPECT_FLOAT_EQ(out[0].tensor().span<float>()[0], 5.0f / 3);
+}
+
 TEST(ScaleIntoContract, OnEitherSide) {
   Graph g;
   ValueId v = source(g, "x", {2, 3, 4});

@@ -1,5 +1,6 @@
 // Conv(x·s, w) → Conv(x, w·s); without padding Conv(x+t, w, b) → Conv(x, w, b + Σ w·t), with
-// constants s, t that vary along the channels only. Leaves fewer operators.
+// constants s, t that vary along the channels only; the second only where it keeps_digits. Leaves
+// fewer operators.
 #include <algorithm>
 
 #include "ops/reduce.hpp"
@@ -18,14 +19,14 @@ bool unpadded(const ops::Padding& p) {
           std::all_of(p.after.begin(), p.after.end(), zero));
 }
 
-// Σ over all but the output channels, as [Cout].
-Tensor sum_to_outputs(const Tensor& w, int keep) {
+// Σ (Sum) or Σ |…| (L1) over all but the output channels, as [Cout].
+Tensor sum_to_outputs(ops::ReduceFn fn, const Tensor& w, int keep) {
   std::vector<std::int64_t> axes;
   for (int i = 0; i < w.rank(); ++i) {
     if (i != keep) axes.push_back(i);
   }
   const std::int64_t n = w.shape()[static_cast<std::size_t>(keep)];
-  return evaluate_constant(ops::Reduce(ops::ReduceFn::Sum, axes), {w}).reshaped(Shape({n}));
+  return evaluate_constant(ops::Reduce(fn, axes), {w}).reshaped(Shape({n}));
 }
 
 }  // namespace
@@ -52,7 +53,11 @@ std::optional<Patch> affine_before_conv(const Graph& g, const Node& n) {
     const bool has_bias = n.inputs.size() > 2 && n.inputs[2].present();
     const Tensor* b = has_bias ? constant(g, n.inputs[2]) : nullptr;
     if (!unpadded(op.padding) || (has_bias && b == nullptr)) return std::nullopt;
-    Tensor sum = sum_to_outputs(*scaled, output_channel_axis(op.weight_layout, w->rank()));
+    const int outputs = output_channel_axis(op.weight_layout, w->rank());
+    if (!keeps_digits(g, step->x, sum_to_outputs(ops::ReduceFn::L1, *scaled, outputs))) {
+      return std::nullopt;
+    }
+    Tensor sum = sum_to_outputs(ops::ReduceFn::Sum, *scaled, outputs);
     if (b != nullptr) sum = evaluate_constant(ops::Binary(ops::BinaryFn::Add), {*b, sum});
     inputs.resize(3);
     inputs[2] = patch.constant(n.name + ".bias", sum);

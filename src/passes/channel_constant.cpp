@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 
+#include "ops/contract.hpp"
 #include "ops/move.hpp"
 
 namespace treadle::passes {
@@ -113,6 +114,20 @@ std::optional<Tensor> folded(BinaryFn fn, const Tensor& a, const Tensor& b, Of o
 
 std::optional<Tensor> reciprocal(const Tensor& c) {
   return in_range(ops::Unary(ops::UnaryFn::Reciprocal), {c}, Of::Elements);
+}
+
+bool keeps_digits(const Graph& g, ValueId x, const Tensor& shift) {
+  constexpr double kMost = 16;  // an error of 1e-6 in f32
+  const auto* binary = made_by<ops::Binary>(g, x);
+  const bool product = (binary != nullptr && binary->fn == ops::BinaryFn::Mul) ||
+                       made_by<ops::Conv>(g, x) != nullptr ||
+                       made_by<ops::ConvTranspose>(g, x) != nullptr ||
+                       made_by<ops::Contract>(g, x) != nullptr;
+  if (product) return true;
+  for (const double v : shift.to_f64()) {
+    if (!(std::fabs(v) <= kMost)) return false;
+  }
+  return true;
 }
 
 bool is_16_bit_float(DType dtype) {

@@ -32,6 +32,11 @@ enum class Of : std::uint8_t { Elements, Weights };
 std::optional<Tensor> folded(ops::BinaryFn fn, const Tensor& a, const Tensor& b, Of of);
 // 1/c, or nothing alike.
 std::optional<Tensor> reciprocal(const Tensor& c);
+// Whether x·b + a·b is as good as (x+a)·b, by shift = a·b (of a sum of products: Σ |a·b|). It costs
+// digits where x + a nearly cancels, as a time and its mean do: x + a is exact then, x·b is
+// rounded. So only for products x, which have been rounded already, or where a·b is so small that
+// its rounding does not matter.
+bool keeps_digits(const Graph& g, ValueId x, const Tensor& shift);
 // Types in which (x+a)·b must not become x·b + a·b.
 bool is_16_bit_float(DType dtype);
 

@@ -1,8 +1,8 @@
 // f(constants) → constant. Leaves fewer operators over constants.
 //
 // Not folded: what changes from run to run; DequantizeLinear, which the integer kernels need to
-// see; results larger than the limit (4 times the inputs, or Limits::fold_bytes), but for weights of
-// convolutions and matrix products, which kernels pack and let go.
+// see; results larger than the limit (4 times the inputs, or Limits::fold_bytes), but for weights
+// of convolutions and matrix products, which kernels pack and let go.
 #include <algorithm>
 
 #include "graph/basic_ops.hpp"
@@ -49,9 +49,12 @@ bool is_weight(const Graph& g, ValueId v, int depth = 0) {
   if (g.uses(v).empty() || g.is_output(v) || depth > 4) return false;
   return std::ranges::all_of(g.uses(v), [&](const Use& u) {
     const Node& user = g.node(u.node);
-    if (user.op->as<ops::Conv>() || user.op->as<ops::ConvTranspose>() || user.op->as<ops::Recurrent>()) return u.input > 0;
+    if (user.op->as<ops::Conv>() || user.op->as<ops::ConvTranspose>() ||
+        user.op->as<ops::Recurrent>())
+      return u.input > 0;
     if (user.op->as<ops::Contract>()) return true;
-    return user.op->moves_elements() && user.inputs.size() == 1 && is_weight(g, {user.id, 0}, depth + 1);
+    return user.op->moves_elements() && user.inputs.size() == 1 &&
+           is_weight(g, {user.id, 0}, depth + 1);
   });
 }
 

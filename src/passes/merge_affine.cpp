@@ -2,13 +2,8 @@
 // (x+a)·b → x·b + a·b. Shortens the chain, or moves an addition behind a multiplication, which may
 // go into the weights before it.
 //
-// Only when the inner result has no other use, and a and b have at most one axis that is not 1. The
-// last costs digits where x + a nearly cancels, as a time and its mean do: x + a is exact then, x·b
-// is rounded. So only for products x, which have been rounded already, or where a·b is so small
-// that its rounding does not matter.
-#include <cmath>
-
-#include "ops/contract.hpp"
+// Only when the inner result has no other use, and a and b have at most one axis that is not 1; the
+// last only where it keeps_digits.
 #include "passes/channel_constant.hpp"
 #include "passes/rule.hpp"
 
@@ -59,21 +54,6 @@ bool small(const Tensor& c) {
   return wide <= 1;
 }
 
-bool is_product(const Graph& g, ValueId v) {
-  const auto* binary = made_by<Binary>(g, v);
-  return (binary != nullptr && binary->fn == BinaryFn::Mul) ||
-         made_by<ops::Conv>(g, v) != nullptr || made_by<ops::ConvTranspose>(g, v) != nullptr ||
-         made_by<ops::Contract>(g, v) != nullptr;
-}
-
-bool moderate(const Tensor& c) {
-  constexpr double kMost = 16;  // an error of 1e-6 in f32
-  for (const double v : c.to_f64()) {
-    if (!(std::fabs(v) <= kMost)) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::optional<Patch> merge_affine(const Graph& g, const Node& n) {
@@ -91,7 +71,7 @@ std::optional<Patch> merge_affine(const Graph& g, const Node& n) {
 
   const auto both = folded(outer->fn, inner->c, outer->c, Of::Elements);
   if (!both || !small(*both)) return std::nullopt;
-  if (outer->fn != inner->fn && !is_product(g, inner->x) && !moderate(*both)) return std::nullopt;
+  if (outer->fn != inner->fn && !keeps_digits(g, inner->x, *both)) return std::nullopt;
   Patch patch(g);
   ValueId made;
   if (outer->fn == inner->fn) {
