@@ -31,6 +31,9 @@ class Case:
     steps: int = 0                    # integers may differ by so many
     order: list = None                # of the node's inputs, "" for one that is left out
     nodes: tuple = ()                 # in place of one node of `op`
+    domain: str = ""                  # other than ai.onnx: with its version, and the element types of the outputs
+    version: int = 1
+    types: tuple = ()
 
     def __post_init__(self):
         if self.order is None:
@@ -40,17 +43,17 @@ class Case:
 
     @property
     def sums(self):
-        return bool(self.nodes) or self.op in SUMS
+        return bool(self.nodes or self.domain) or self.op in SUMS
 
     def attribute(self, name, default=None):
         return self.attributes.get(name, default)
 
 
-def generator(*names):
-    """Registers a function from (Random, operator) to a Case under each name."""
+def generator(*names, domain=""):
+    """Registers a function from (Random, operator) to a Case under each name, with the domain before it."""
     def add(function):
         for name in names:
-            GENERATORS[name] = lambda r, n=name, f=function: f(r, n)
+            GENERATORS[f"{domain}.{name}" if domain else name] = lambda r, n=name, f=function: f(r, n)
         return function
     return add
 
@@ -69,7 +72,12 @@ def same_schema(op, opset):
 
 
 def types_of(array):
-    return onnx.helper.np_dtype_to_tensor_dtype(np.asarray(array).dtype)
+    dtype = np.asarray(array).dtype
+    return onnx.TensorProto.STRING if dtype.kind == "U" else onnx.helper.np_dtype_to_tensor_dtype(dtype)
+
+
+def one_node(case):
+    return onnx.helper.make_node(case.op, case.order, [*case.outputs], domain=case.domain, **case.attributes)
 
 
 def as_model(r, case):
@@ -84,9 +92,14 @@ def as_model(r, case):
         shape = [f"{name}_{i}" if symbolic and name not in case.fixed and r.chance(0.5) else s for i, s in enumerate(value.shape)]
         inputs.append(onnx.helper.make_tensor_value_info(name, types_of(value), shape))
     opset = case.opset
+    if case.domain:
+        outputs = [onnx.helper.make_tensor_value_info(*o, None) for o in zip(case.outputs, case.types)]
+        graph = onnx.helper.make_graph([one_node(case)], "fuzz", inputs, outputs, constants)
+        opsets = [onnx.helper.make_opsetid("", opset), onnx.helper.make_opsetid(case.domain, case.version)]
+        return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
     if not case.nodes:
         opset = r.integer(*same_schema(case.op, opset))
-    nodes = list(case.nodes) or [onnx.helper.make_node(case.op, case.order, [*case.outputs], **case.attributes)]
+    nodes = list(case.nodes) or [one_node(case)]
     outputs = [onnx.ValueInfoProto(name=o) for o in case.outputs]
     graph = onnx.helper.make_graph(nodes, "fuzz", inputs, outputs, constants)
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])

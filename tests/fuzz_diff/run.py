@@ -34,7 +34,9 @@ from explained import explained  # noqa: E402
 from values import Random  # noqa: E402
 import generators  # noqa: E402,F401  pylint: disable=unused-import
 import generators_chain  # noqa: E402,F401  pylint: disable=unused-import
+import generators_contrib  # noqa: E402,F401  pylint: disable=unused-import
 import generators_control  # noqa: E402,F401  pylint: disable=unused-import
+import generators_ml  # noqa: E402,F401  pylint: disable=unused-import
 import generators_nn  # noqa: E402,F401  pylint: disable=unused-import
 import generators_other  # noqa: E402,F401  pylint: disable=unused-import
 

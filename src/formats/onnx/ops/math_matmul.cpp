@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "formats/onnx/ops/math_helpers.hpp"
+#include "formats/onnx/ops/nn_activate.hpp"
 #include "ops/contract.hpp"
 #include "ops/det.hpp"
+#include "ops/inverse.hpp"
 
 namespace treadle::onnx {
 namespace {
@@ -55,6 +57,18 @@ std::vector<ValueId> import_gemm(NodeContext& c) {
   return {binary(c, BinaryFn::Add, y, scaled(c, c.in(2), beta, "beta"))};
 }
 
+// com.microsoft: activation(Gemm).
+std::vector<ValueId> import_fused_gemm(NodeContext& c) {
+  const ValueId y = import_gemm(c)[0];
+  const std::string activation = c.string_attr("activation", "");
+  if (activation.empty()) return {y};
+  const auto given = [&](const char* attr) {
+    return c.has_attr(attr) ? std::optional(c.float_attr(attr, std::nullopt)) : std::nullopt;
+  };
+  const auto beta = given("activation_beta"), gamma = given("activation_gamma");
+  return {nn::activate(c, activation, y, {given("activation_alpha"), beta ? beta : gamma})};
+}
+
 std::vector<ValueId> import_fused_matmul(NodeContext& c) {
   const ValueId a = c.in(0), b = c.in(1);
   const int ra = rank_of(c, a), rb = rank_of(c, b);
@@ -80,6 +94,11 @@ std::vector<ValueId> import_fused_matmul(NodeContext& c) {
                  all + (ra == 1 ? "" : "m") + (rb == 1 ? "" : "n"), a, b);
   }
   return {scaled(c, y, c.float_attr("alpha", 1.0), "alpha")};
+}
+
+// com.microsoft: of each matrix.
+std::vector<ValueId> import_inverse(NodeContext& c) {
+  return {c.add1(make_op<ops::Inverse>(), {c.in(0)})};
 }
 
 std::vector<ValueId> import_det(NodeContext& c) {

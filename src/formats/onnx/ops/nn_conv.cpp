@@ -1,6 +1,7 @@
 // Convolutions.
 #include "formats/onnx/ops/nn_conv.hpp"
 #include "base/error.hpp"
+#include "formats/onnx/ops/nn_activate.hpp"
 #include "formats/onnx/ops/nn_common.hpp"
 #include "ops/conv_transpose.hpp"
 
@@ -38,28 +39,6 @@ ValueId add_conv(NodeContext& ctx) {
   return ctx.add1(nn::conv_from_attrs(ctx, count), std::move(inputs));
 }
 
-// The activation that FusedConv names, with its parameters.
-ValueId activate(NodeContext& ctx, const std::string& activation, ValueId x) {
-  const std::vector<double> p =
-      ctx.floats_attr("activation_params").value_or(std::vector<double>{});
-  const auto param = [&](std::size_t i, double fallback) { return i < p.size() ? p[i] : fallback; };
-  const auto apply = [&](ops::UnaryFn fn, double a = 0, double b = 0) {
-    return ops::unary(ctx.graph(), ctx.fresh_name(), fn, x, a, b);
-  };
-  if (activation == "Relu") return apply(ops::UnaryFn::Relu);
-  if (activation == "Sigmoid") return apply(ops::UnaryFn::Sigmoid);
-  if (activation == "Tanh") return apply(ops::UnaryFn::Tanh);
-  if (activation == "LeakyRelu") return apply(ops::UnaryFn::LeakyRelu, param(0, 0.01));
-  if (activation == "HardSigmoid") {
-    return apply(ops::UnaryFn::HardSigmoid, param(0, 0.2), param(1, 0.5));
-  }
-  if (activation == "Clip") {
-    return apply(ops::UnaryFn::Clip, param(0, -3.4028234663852886e38),
-                 param(1, 3.4028234663852886e38));
-  }
-  fail(ErrorKind::Unsupported, "activation '{}' of FusedConv", activation);
-}
-
 }  // namespace
 
 std::vector<ValueId> import_conv(NodeContext& ctx) {
@@ -73,7 +52,9 @@ std::vector<ValueId> import_fused_conv(NodeContext& ctx) {
     y = nn::binary(ctx, ops::BinaryFn::Add, y, z);
   }
   const std::string activation = ctx.string_attr("activation", "");
-  return {activation.empty() ? y : activate(ctx, activation, y)};
+  if (activation.empty()) return {y};
+  const auto given = ctx.floats_attr("activation_params").value_or(std::vector<double>{});
+  return {nn::activate(ctx, activation, y, {given.begin(), given.end()})};
 }
 
 std::vector<ValueId> import_conv_transpose(NodeContext& ctx) {

@@ -1,4 +1,6 @@
 // com.microsoft MatMulNBits: weights of 2, 4 or 8 bits, several to a byte, in blocks along K.
+#include "formats/onnx/ops/nn_nbits.hpp"
+
 #include <bit>
 
 #include "base/error.hpp"
@@ -6,9 +8,26 @@
 
 namespace treadle::onnx {
 
-namespace {
-
 using ops::BinaryFn;
+
+ValueId nn::unpacked(NodeContext& ctx, ValueId bytes, std::int64_t bits) {
+  if (bits == 8) return bytes;
+  SymShape shape = ctx.graph().fact(bytes).shape;
+  const auto axis = static_cast<std::int64_t>(shape.size());
+  const auto like = [&](std::int64_t v) {
+    return ops::scalar_like(ctx.graph(), ctx.fresh_name(), static_cast<double>(v), bytes);
+  };
+  std::vector<ValueId> parts;
+  for (std::int64_t at = 0; at < 8; at += bits) {
+    const ValueId part = nn::binary(ctx, BinaryFn::ShiftRight, bytes, like(at));
+    parts.push_back(nn::unsqueeze(
+        ctx, nn::binary(ctx, BinaryFn::BitAnd, part, like((std::int64_t{1} << bits) - 1)), {axis}));
+  }
+  shape.back() = shape.back() * Dim(8 / bits);
+  return nn::reshape(ctx, nn::concat(ctx, std::move(parts), axis), std::move(shape));
+}
+
+namespace {
 
 struct Blocks {
   std::int64_t K = 0, N = 0, size = 0, bits = 0;
@@ -45,22 +64,6 @@ ValueId shaped(NodeContext& ctx, ValueId v, std::string_view what, const Shape& 
   return nn::reshape(ctx, v, SymShape(shape.begin(), shape.end()));
 }
 
-// u8 [rows, bytes] as [rows, bytes * 8 / bits], the lowest bits of a byte first.
-ValueId unpacked(NodeContext& ctx, ValueId bytes, std::int64_t rows, std::int64_t count,
-                 std::int64_t bits) {
-  if (bits == 8) return bytes;
-  const auto like = [&](std::int64_t v) {
-    return ops::scalar_like(ctx.graph(), ctx.fresh_name(), static_cast<double>(v), bytes);
-  };
-  std::vector<ValueId> parts;
-  for (std::int64_t at = 0; at < 8; at += bits) {
-    const ValueId part = nn::binary(ctx, BinaryFn::ShiftRight, bytes, like(at));
-    parts.push_back(nn::unsqueeze(
-        ctx, nn::binary(ctx, BinaryFn::BitAnd, part, like((std::int64_t{1} << bits) - 1)), {2}));
-  }
-  return nn::reshape(ctx, nn::concat(ctx, std::move(parts), 2), {rows, count * 8 / bits});
-}
-
 // f32, one a block, to be subtracted: [N, blocks, 1], or a scalar.
 ValueId zero_points(NodeContext& ctx, const Blocks& b) {
   const ValueId given = nn::optional_input(ctx, 3);
@@ -69,8 +72,7 @@ ValueId zero_points(NodeContext& ctx, const Blocks& b) {
     return nn::cast(ctx, shaped(ctx, given, "zero_points", {b.N, b.count(), 1}), DType::F32);
   }
   const std::int64_t bytes = (b.count() * b.bits + 7) / 8;
-  const ValueId all =
-      unpacked(ctx, shaped(ctx, given, "zero_points", {b.N, bytes}), b.N, bytes, b.bits);
+  const ValueId all = nn::unpacked(ctx, shaped(ctx, given, "zero_points", {b.N, bytes}), b.bits);
   const ValueId used = nn::slice(ctx, all, 1, 0, b.count());
   return nn::cast(ctx, nn::unsqueeze(ctx, used, {2}), DType::F32);
 }
@@ -88,7 +90,7 @@ std::vector<ValueId> import_matmul_n_bits(NodeContext& ctx) {
         name_of(ctx.fact(1).dtype));
   const std::int64_t row = checked_mul(b.count(), b.bytes());
   const ValueId packed = shaped(ctx, ctx.in(1), "B", {b.N, row});
-  const ValueId whole = nn::cast(ctx, unpacked(ctx, packed, b.N, row, b.bits), DType::F32);
+  const ValueId whole = nn::cast(ctx, nn::unpacked(ctx, packed, b.bits), DType::F32);
   const ValueId centred = nn::binary(
       ctx, BinaryFn::Sub, nn::reshape(ctx, whole, {b.N, b.count(), b.size}), zero_points(ctx, b));
   const ValueId scales =

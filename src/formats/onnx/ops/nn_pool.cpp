@@ -44,6 +44,13 @@ std::vector<ValueId> import_max_pool(NodeContext& ctx) {
   return ctx.add(std::move(op), {ctx.in(0)});
 }
 
+// com.microsoft: MaxPool of [N, spatial…, C].
+std::vector<ValueId> import_nhwc_max_pool(NodeContext& ctx) {
+  auto op = nn::pool_from_attrs(ctx, ops::PoolKind::Max, nn::spatial_count(ctx, 0));
+  op->layout = ops::Layout::ChannelsLast;
+  return {ctx.add1(std::move(op), {ctx.in(0)})};
+}
+
 std::vector<ValueId> import_average_pool(NodeContext& ctx) {
   auto op = nn::pool_from_attrs(ctx, ops::PoolKind::Average, nn::spatial_count(ctx, 0));
   op->count_include_pad = ctx.int_attr("count_include_pad", 0) != 0;

@@ -73,6 +73,13 @@ std::vector<ValueId> import_qlinear_global_average_pool(NodeContext& ctx) {
   return {quantized(ctx, y, 3)};
 }
 
+// Inputs condition, then x, scale, zero point of both, and scale and zero point of the result.
+std::vector<ValueId> import_qlinear_where(NodeContext& ctx) {
+  const ValueId y = ops::select(ctx.graph(), ctx.fresh_name(), ctx.in(0), dequantized(ctx, 1),
+                                dequantized(ctx, 4));
+  return {quantized(ctx, y, 7, 1)};
+}
+
 // Inputs y_scale, y_zp, then x, scale, zero point of each.
 std::vector<ValueId> import_qlinear_concat(NodeContext& ctx) {
   check(ctx.inputs() >= 5 && (ctx.inputs() - 2) % 3 == 0, ErrorKind::Parse,

@@ -36,6 +36,10 @@ std::string lower(std::string s) {
   return s;
 }
 
+std::vector<std::string> lstm_activations() {
+  return {"sigmoid", "tanh", "tanh"};
+}
+
 // Gives each activation its parameter: the file lists one an activation, or one an activation that
 // takes such a parameter.
 void set_parameters(const std::vector<std::string>& activations,
@@ -64,13 +68,14 @@ ops::Direction direction_attr(NodeContext& ctx) {
   return ops::Direction::Bidirectional;
 }
 
-// `defaults`: the activations of one direction.
+// `defaults`: the activations of one direction; `recurrence`: R.
 std::shared_ptr<ops::Recurrent> from_attrs(NodeContext& ctx, ops::CellKind cell,
-                                           const std::vector<std::string>& defaults) {
+                                           const std::vector<std::string>& defaults,
+                                           ValueId recurrence) {
   auto op = std::make_shared<ops::Recurrent>();
   op->cell = cell;
   op->direction = direction_attr(ctx);
-  const Fact& r = ctx.fact(2);
+  const Fact& r = ctx.graph().fact(recurrence);
   check(r.rank() == 3, ErrorKind::Shape, "input 2 'R' has shape {}, expected rank 3", str(r.shape));
   op->hidden =
       ctx.has_attr("hidden_size") ? ctx.int_attr("hidden_size", std::nullopt) : r.shape[2].value();
@@ -110,7 +115,8 @@ std::vector<ValueId> add_recurrent(NodeContext& ctx, ops::CellKind cell,
     if (i == 4 && v.present()) v = nn::cast(ctx, v, DType::I32);
     inputs.push_back(v);
   }
-  std::vector<ValueId> out = ctx.add(from_attrs(ctx, cell, defaults), std::move(inputs));
+  auto op = from_attrs(ctx, cell, defaults, ctx.in(2));
+  std::vector<ValueId> out = ctx.add(std::move(op), std::move(inputs));
   if (layout == 0) return out;
   out[0] = nn::transpose(ctx, out[0], {2, 0, 1, 3});
   for (std::size_t i = 1; i < out.size(); ++i) out[i] = nn::transpose(ctx, out[i], {1, 0, 2});
@@ -128,7 +134,38 @@ std::vector<ValueId> import_gru(NodeContext& ctx) {
 }
 
 std::vector<ValueId> import_lstm(NodeContext& ctx) {
-  return add_recurrent(ctx, ops::CellKind::Lstm, {"sigmoid", "tanh", "tanh"});
+  return add_recurrent(ctx, ops::CellKind::Lstm, lstm_activations());
+}
+
+namespace {
+
+// Input i, quantised weights [D, K, 4·H] with scale and zero point in the inputs `scale` and
+// `scale` + 1, each [D] or [D, 4·H]; as f32 [D, 4·H, K].
+ValueId float_weights(NodeContext& ctx, std::size_t i, std::size_t scale) {
+  check(ctx.fact(i).rank() == 3, ErrorKind::Shape, "input {} has shape {}, expected rank 3", i,
+        str(ctx.fact(i).shape));
+  const auto parameter = [&](std::size_t at) {
+    const int rank = ctx.fact(at).rank();
+    check(rank == 1 || rank == 2, ErrorKind::Shape, "input {} has shape {}, expected rank 1 or 2",
+          at, str(ctx.fact(at).shape));
+    const ValueId v = nn::cast(ctx, ctx.in(at), DType::F32);
+    return rank == 1 ? nn::unsqueeze(ctx, v, {1, 2}) : nn::unsqueeze(ctx, v, {1});
+  };
+  const ValueId centred = nn::binary(ctx, ops::BinaryFn::Sub, nn::cast(ctx, ctx.in(i), DType::F32),
+                                     parameter(scale + 1));
+  return nn::transpose(ctx, nn::binary(ctx, ops::BinaryFn::Mul, centred, parameter(scale)),
+                       {0, 2, 1});
+}
+
+}  // namespace
+
+// com.microsoft: an LSTM whose weights are quantised. ONNX Runtime also quantises X and the hidden
+// state of each step, for speed: its results differ by that rounding, which is not done here.
+std::vector<ValueId> import_dynamic_quantize_lstm(NodeContext& ctx) {
+  std::vector<ValueId> inputs{ctx.in(0), float_weights(ctx, 1, 8), float_weights(ctx, 2, 10)};
+  for (std::size_t i = 3; i < 8; ++i) inputs.push_back(nn::optional_input(ctx, i));
+  auto op = from_attrs(ctx, ops::CellKind::Lstm, lstm_activations(), inputs[2]);
+  return ctx.add(std::move(op), std::move(inputs));
 }
 
 }  // namespace treadle::onnx
