@@ -72,6 +72,22 @@ struct Case {
   }
 };
 
+// Channels that are known only at run time must be a multiple of the groups then.
+TEST(OnnxGroupNormalization, ChannelsAreCheckedWhenTheyAreKnown) {
+  const Graph g = load_text(
+      model({{node("GroupNormalization", {"x", "s", "b"}, {"y"}, {int_attribute("num_groups", 2)})},
+             {value("x", 1, {"1", "c"}), value("s", 1, {"c"}), value("b", 1, {"c"})},
+             {untyped("y")}},
+            {opset("", 21)}));
+  const auto run = [&](std::int64_t c) {
+    const std::vector<float> x(static_cast<std::size_t>(c), 1);
+    const Tensor s = Tensor::from<float>(Shape{c}, x);
+    return evaluate(g, {s.reshaped(Shape{1, c}), s, s})[0].tensor().to_f64();
+  };
+  EXPECT_EQ(run(4), (Numbers{1, 1, 1, 1}));
+  EXPECT_THROW(run(3), Error);
+}
+
 TEST(OnnxComputed, GivesWhatAConstantGives) {
   const Ints pads(4, 0);
   const std::vector<std::pair<Case, Shape>> cases = {

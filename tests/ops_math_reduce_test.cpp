@@ -10,6 +10,7 @@
 #include "ops/contract.hpp"
 #include "ops/det.hpp"
 #include "ops/dynamic_reduce.hpp"
+#include "ops/inverse.hpp"
 #include "ops/norm.hpp"
 #include "ops/reduce.hpp"
 #include "ops/softmax.hpp"
@@ -194,6 +195,14 @@ TEST(OpsMathContract, SizesMustAgree) {
 TEST(OpsMathDet, Pivots) {
   const Tensor x = floats(Shape{2, 2, 2}, {0, 1, 1, 0, 1, 2, 3, 4});
   expect_near(evaluate(Det(), {x})[0], Shape{2}, {-1, -2});
+}
+
+TEST(OpsMathInverse, PivotsAndRefusesSingularMatrices) {
+  const Tensor x = floats(Shape{2, 2, 2}, {0, 2, 1, 0, 1, 2, 3, 4});
+  expect_near(evaluate(Inverse(), {x})[0], Shape{2, 2, 2}, {0, 1, 0.5f, 0, -2, 1, 1.5f, -0.5f});
+  EXPECT_THROW(evaluate(Inverse(), {floats(Shape{2, 2}, {1, 2, 2, 4})}), Error);
+  EXPECT_THROW(evaluate(Inverse(), {floats(Shape{1, 2}, {1, 2})}), Error);
+  EXPECT_EQ(evaluate(Inverse(), {floats(Shape{0, 2, 2}, {})})[0].shape(), (Shape{0, 2, 2}));
 }
 
 TEST(OpsMathBuild, MatmulTakesVectorsAndBatches) {

@@ -86,7 +86,7 @@ def group_norm(r, op):
     groups = r.integer(1, 4)
     c = groups * r.integer(1, 4)
     x = r.array((r.integer(1, 2), c, *r.shape(1, 2, 0)), np.float32)
-    return Case(op, {"x": x, "s": r.array((c,), np.float32), "b": r.array((c,), np.float32)}, {"num_groups": groups}, opset=21, tolerance=2e-4, fixed=("x",))  # treadle wants the number of channels while it loads
+    return Case(op, {"x": x, "s": r.array((c,), np.float32), "b": r.array((c,), np.float32)}, {"num_groups": groups}, opset=21, tolerance=2e-4)
 
 
 @generator("Dropout")
@@ -211,7 +211,7 @@ def attention(r, op):
         mask = mask if len(mask) >= 2 and mask[-1] == t else (s, t)
         inputs["m"] = r.array(mask, np.float32)
     attributes = {"is_causal": flag(r, 0.3), "scale": r.pick((None, 0.5)), "softcap": r.pick((None, 2.0))}
-    return Case(op, inputs, attributes, opset=23, tolerance=1e-4, fixed=("q", "k", "v"))  # treadle wants the sizes of heads while it loads
+    return Case(op, inputs, attributes, opset=23, tolerance=1e-4)
 
 
 @generator("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
@@ -220,7 +220,7 @@ def loss(r, op):
     inputs = {"x": r.array((n, c, *inner), np.float32), "t": r.array((n, *inner), np.int64, low=0, high=c - 1)}
     if r.chance(0.5):
         inputs["w"] = r.array((c,), np.float32, low=0.1, high=2)
-    return Case(op, inputs, {"reduction": r.pick(("none", "sum", "mean")), "ignore_index": r.pick((None, 0))}, opset=13, tolerance=1e-4, fixed=("x",))  # treadle wants the number of classes while it loads
+    return Case(op, inputs, {"reduction": r.pick(("none", "sum", "mean")), "ignore_index": r.pick((None, 0))}, opset=13, tolerance=1e-4)
 
 
 @generator("CenterCropPad")

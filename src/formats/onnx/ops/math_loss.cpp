@@ -1,18 +1,14 @@
 // Losses over classes.
 #include "formats/onnx/ops/math_helpers.hpp"
+#include "formats/onnx/ops/nn_attention.hpp"
 #include "ops/softmax.hpp"
 
 namespace treadle::onnx {
 namespace {
 
 // [1, C, 1, …] of `rank` holding 0 … C−1 in the labels' dtype.
-ValueId class_numbers(NodeContext& c, std::int64_t classes, int rank, DType dtype) {
-  Shape shape;
-  for (int i = 0; i < rank; ++i) shape.push_back(i == 1 ? classes : 1);
-  Tensor t(DType::I64, shape);
-  auto numbers = t.mutable_span<std::int64_t>();
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
-  return cast(c, c.constant_value(std::move(t)), dtype);
+ValueId class_numbers(NodeContext& c, const Dim& classes, int rank, DType dtype) {
+  return at_axis(c, cast(c, nn::counting(c, classes), dtype), 1, rank);
 }
 
 // True at the class of each label, [N, C, d…]; nowhere for ignored labels.
@@ -20,12 +16,10 @@ ValueId chosen_classes(NodeContext& c, ValueId log_prob, ValueId labels) {
   const SymShape shape = shape_of(c, log_prob);
   const int rank = rank_of(c, log_prob);
   check(rank >= 2, ErrorKind::Shape, "input 0 has shape {}, expected [N, C, …]", str(shape));
-  check(shape[1].is_const(), ErrorKind::Unsupported,
-        "input 0 has shape {}: the number of classes (axis 1) must be known", str(shape));
   check(rank_of(c, labels) == rank - 1, ErrorKind::Shape, "input 1 has shape {}, expected rank {}",
         str(shape_of(c, labels)), rank - 1);
   const ValueId label = unsqueeze(c, labels, {1});
-  const ValueId numbers = class_numbers(c, shape[1].value(), rank, dtype_of(c, labels));
+  const ValueId numbers = class_numbers(c, shape[1], rank, dtype_of(c, labels));
   const ValueId chosen = binary(c, BinaryFn::Equal, numbers, label);
   if (!c.has_attr("ignore_index")) return chosen;
   const auto ignored = static_cast<double>(c.int_attr("ignore_index", 0));

@@ -1,5 +1,6 @@
 // Normalisations.
 #include "formats/onnx/ops/math_helpers.hpp"
+#include "formats/onnx/ops/nn_common.hpp"
 #include "ops/norm.hpp"
 
 namespace treadle::onnx {
@@ -167,12 +168,7 @@ std::vector<ValueId> import_group_norm(NodeContext& c) {
   check(rank >= 2 && groups > 0, ErrorKind::Shape,
         "input 0 has shape {} and num_groups is {}, expected [N, C, …] and at least 1", str(shape),
         groups);
-  const auto channels = exact_div(shape[1], Dim(groups));
-  check(channels.has_value() || shape[1].is_const(), ErrorKind::Unsupported,
-        "input 0 has shape {}: the number of channels (axis 1) must be known", str(shape));
-  check(channels.has_value(), ErrorKind::Shape,
-        "input 0 has {} channels, expected a multiple of num_groups = {}", shape[1].str(), groups);
-  SymShape grouped = {shape[0], Dim(groups), *channels};
+  SymShape grouped = {shape[0], Dim(groups), nn::divide(shape[1], groups, "channels")};
   for (std::size_t i = 2; i < shape.size(); ++i) grouped[2] = grouped[2] * shape[i];
   const ValueId y = norm(c, reshape(c, x, grouped), {2}, c.float_attr("epsilon", 1e-5), true);
   if (c.opset() < 21) {

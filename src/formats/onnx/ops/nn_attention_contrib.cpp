@@ -79,7 +79,7 @@ std::vector<ValueId> import_ms_attention(NodeContext& ctx) {
   const auto part = [&](const Dim& start, const Dim& length) {
     return nn::split_heads(ctx, nn::slice(ctx, packed, 2, start, length), heads);
   };
-  const ValueId q = part(0, sizes[0]);
+  ValueId q = part(0, sizes[0]);
   ValueId k = part(sizes[0], sizes[1]), v = part(sizes[0] + sizes[1], sizes[2]);
   nn::AttentionParams p;
   p.scale = nn::attention_scale(ctx, q);

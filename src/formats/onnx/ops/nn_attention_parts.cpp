@@ -53,13 +53,17 @@ ValueId add_masks(NodeContext& ctx, ValueId a, ValueId b) {
   return b.present() ? binary(ctx, ops::BinaryFn::Add, a, b) : a;
 }
 
-double attention_scale(NodeContext& ctx, ValueId q) {
+double attention_scale(NodeContext& ctx, ValueId& q) {
   const double given = ctx.float_attr("scale", 0.0);
   if (given != 0) return given;
-  const Dim& size = ctx.graph().fact(q).shape[3];
-  check(size.is_const() && size.value() > 0, ErrorKind::Unsupported,
-        "the head size is {}, expected a positive number known at import", size.str());
-  return 1 / std::sqrt(static_cast<double>(size.value()));
+  const Dim size = ctx.graph().fact(q).shape[3];
+  check(!size.is_const() || size.value() > 0, ErrorKind::Shape,
+        "the head size is {}, expected a positive number", size.str());
+  if (size.is_const()) return 1 / std::sqrt(static_cast<double>(size.value()));
+  const ValueId root = ops::unary(ctx.graph(), ctx.fresh_name(), ops::UnaryFn::Rsqrt,
+                                  cast(ctx, dim_value(ctx, size), DType::F32));
+  q = binary(ctx, ops::BinaryFn::Mul, q, cast(ctx, root, ctx.graph().fact(q).dtype));
+  return 1;
 }
 
 ValueId attend(NodeContext& ctx, const AttentionParams& p, ValueId q, ValueId k, ValueId v,

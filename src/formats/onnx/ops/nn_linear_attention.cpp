@@ -135,14 +135,15 @@ std::vector<ValueId> import_flex_attention(NodeContext& ctx) {
   const auto kv_heads = k[1].as_const();
   check(kv_heads && *kv_heads > 0, ErrorKind::Unsupported, "{} key heads", k[1].str());
   const Dim share = nn::divide(q[1], *kv_heads, "query heads");
-  const double scale = nn::attention_scale(ctx, ctx.in(0));
+  ValueId query = ctx.in(0);
+  const double scale = nn::attention_scale(ctx, query);
   check(scale >= 0, ErrorKind::Parse, "attribute 'scale' is {}, expected at least 0", scale);
   const auto scaled = [&](ValueId x) {
     return nn::binary(ctx, ops::BinaryFn::Mul, x,
                       ops::scalar_like(g, ctx.fresh_name(), std::sqrt(scale), x));
   };
   // Query heads that share a key head stand on an axis of their own.
-  const ValueId queries = nn::reshape(ctx, scaled(ctx.in(0)), {q[0], k[1], share, q[2], q[3]});
+  const ValueId queries = nn::reshape(ctx, scaled(query), {q[0], k[1], share, q[2], q[3]});
   const ValueId keys = nn::unsqueeze(ctx, nn::transpose(ctx, scaled(ctx.in(1)), {0, 1, 3, 2}), {2});
   ValueId s = ops::matmul(g, ctx.fresh_name(), queries, keys);
   s = nn::cast(ctx, nn::reshape(ctx, s, {q[0], q[1], q[2], k[2]}), precision);
