@@ -48,15 +48,6 @@ std::vector<float> run1(const Graph& g, std::vector<Value> inputs) {
 const std::string kX = value("x", 1, {"2"});
 const std::string kY = value("y", 1, {"2"});
 
-TEST(OnnxLoad, GroupsOfAnUnknownNumberOfChannels) {
-  const auto bytes =
-      model({{node("GroupNormalization", {"x", "s", "s"}, {"y"}, {int_attribute("num_groups", 2)})},
-             {value("x", 1, {"1", "c", "3"})},
-             {value("y", 1, {"1", "c", "3"})},
-             {floats("s", {4}, {1, 1, 1, 1})}});
-  EXPECT_TRUE(contains(error_of(bytes), {"number of channels", "must be known"}));
-}
-
 // A scale of one element is a scalar; so is then its zero point, whose size is a symbol.
 TEST(OnnxLoad, ZeroPointWithASymbolicSize) {
   const auto g = load_text(model({{node("DequantizeLinear", {"x", "s", "z"}, {"y"})},

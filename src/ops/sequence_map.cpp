@@ -31,10 +31,13 @@ std::vector<Fact> SequenceMap::infer(InputFacts in) const {
 }
 
 void SequenceMap::eval(EvalContext& ctx) const {
-  const std::size_t n = ctx.input_value(0).items().size();
+  // Once, not once an element: a tensor is copied when it is asked for.
+  std::vector<Value> given;
+  for (std::size_t i = 0; i < ctx.inputs(); ++i) given.push_back(ctx.input_value(i));
+  const std::size_t n = given[0].items().size();
   for (std::size_t i = 1; i < by_element.size(); ++i) {
     if (!by_element[i]) continue;
-    const std::size_t length = ctx.input_value(i).items().size();
+    const std::size_t length = given[i].items().size();
     check(length >= n, ErrorKind::Shape, "sequence {} has {} elements, the first one {}", i, length,
           n);
   }
@@ -42,9 +45,9 @@ void SequenceMap::eval(EvalContext& ctx) const {
   for (std::size_t at = 0; at < n; ++at) {
     WorkLimit::count_iteration();
     std::vector<Value> inputs;
-    for (std::size_t i = 0; i < ctx.inputs(); ++i) {
-      const Value& v = ctx.input_value(i);
-      inputs.push_back(i < by_element.size() && by_element[i] ? v.items()[at] : v);
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      const bool element = i < by_element.size() && by_element[i];
+      inputs.push_back(element ? given[i].items()[at] : given[i]);
     }
     auto out = ctx.run_subgraph(0, std::move(inputs));
     check(out.size() == results.size(), ErrorKind::Internal,

@@ -12,7 +12,6 @@ NOT_COVERED = {
     "RegexFullMatch": STRINGS, "StringConcat": STRINGS, "StringNormalizer": STRINGS, "StringSplit": STRINGS,
     "Constant": "what is constant in a case is an initializer; loading makes the same of both",
     "ImageDecoder": NO_KERNEL + "; tests/tensor_image_test.cpp has pictures",
-    "SequenceMap": "takes and gives sequences with a body; tests/onnx_backend and formats_test have its cases",
     "SwiGLU": NO_KERNEL, "Swish": NO_KERNEL,
     "SimplifiedLayerNormalization": "not in the ONNX standard: the onnx package cannot infer its types",
 }

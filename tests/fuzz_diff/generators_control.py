@@ -89,6 +89,23 @@ def sequence(r, op):
     return Case(op, inputs, outputs=outputs, nodes=tuple(nodes), opset=13, may_be_constant=("x0", "at", "which"), constants=("at", "which") if r.chance(0.5) else (), fixed=tuple(inputs))
 
 
+@generator("SequenceMap")
+def sequence_map(r, op):
+    shape, count, two = r.shape(1, 3, 0), r.integer(1, 4), r.chance(0.5)
+    inputs = {f"x{i}": r.array(shape, np.float32) for i in range(count)} | {"b": r.array(r.part(shape)[-1:], np.float32)}
+    nodes = [node("SequenceConstruct", [f"x{i}" for i in range(count)], ["s"])]
+    body = [some_node(r, "e", "a"), node("Add", ["a", "b"], ["out"])]
+    arguments, ports = ["s"], [port("e", shape=shape)]
+    if two:  # another sequence, or one tensor for all
+        arguments.append(r.pick(("s", "x0")))
+        ports.append(port("other", shape=shape))
+        body.append(node("Mul", ["other", "out"], ["product"]))
+    body = onnx.helper.make_graph(body, "body", ports, [port("out", shape=shape)] + ([port("product", shape=shape)] if two else []))
+    nodes.append(node(op, arguments, ["t", "u"][:len(body.output)], body=body))
+    nodes += [node("ConcatFromSequence", [last], [y], axis=0, new_axis=1) for last, y in zip("tu"[:len(body.output)], ("y", "z"))]
+    return Case(op, inputs, outputs=("y", "z")[:len(body.output)], nodes=tuple(nodes), opset=r.pick((17, 19)), may_be_constant=("x0", "b"), fixed=tuple(inputs))
+
+
 @generator("SplitToSequence")
 def split_to_sequence(r, op):
     shape = list(r.shape(1, 3, 0))
