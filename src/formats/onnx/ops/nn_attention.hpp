@@ -29,8 +29,8 @@ struct AttentionParams {
   std::int64_t left = -1, right = -1;
   Dim offset = 0;
 };
-// 1/sqrt(head size) of q [B, H, S, D] unless the attribute `scale` gives another one. Where the head
-// size is known only at run time, q is scaled and 1 returned.
+// 1/sqrt(head size) of q [B, H, S, D] unless the attribute `scale` gives another one. Where the
+// head size is known only at run time, q is scaled and 1 returned.
 double attention_scale(NodeContext& ctx, ValueId& q);
 // The core operator; `mask` may be omitted.
 ValueId attend(NodeContext& ctx, const AttentionParams& p, ValueId q, ValueId k, ValueId v,
