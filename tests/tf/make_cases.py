@@ -383,6 +383,19 @@ def saved_models(folder):
     np.savez(folder / "frozen" / "io.npz", x=x, a=x.sum(1), b=x @ weights)
 
 
+def digits():
+    """Functions made to keep the digits that 1 + x, exp(x) - 1 and 1 - erf(x) lose: relative to their size."""
+    small = np.array([1e-30, -1e-12, 1e-8, -1e-6, 1e-4, -0.01, 0.1, -0.4, 0.49, 0.51, -0.7, 1, 3, 20], np.float32)
+    edges = np.array([0, -1, np.inf, np.nan, 1e30], np.float32)
+    for name, function in (("Log1p", tf.math.log1p), ("Expm1", tf.math.expm1)):
+        case(name + "_digits", {"x": small}, lambda x: function(x) / x)
+        case(name + "_edges", {"x": edges}, function)
+    tail = np.array([-3, -0.2, 0, 0.3, 0.49, 0.51, 1, 2, 3, 4, 5, 7, 9], np.float32)
+    case("Erfc_digits", {"x": tail}, lambda x: tf.math.erfc(x) * tf.exp(tf.maximum(x, 0.0) ** 2))
+    case("Erfc_f64", {"x": tail.astype(np.float64)}, tf.math.erfc)
+    case("Erfc_edges", {"x": np.array([np.inf, -np.inf, np.nan, 30], np.float32)}, tf.math.erfc)
+
+
 def main():
     control_flow()
     audio()
@@ -391,6 +404,7 @@ def main():
     layers()
     moves()
     maths()
+    digits()
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
     folder = folder if folder.is_dir() else folder.parent
     np.savez_compressed(folder / "cases.npz", **arrays)

@@ -19,6 +19,10 @@ ValueId scalar(NodeContext& c, double value) {
   return ops::scalar_like(c.graph(), c.fresh_name(), value, c.in(0));
 }
 
+ValueId binary(NodeContext& c, ops::BinaryFn fn, ValueId a, ValueId b) {
+  return ops::binary(c.graph(), c.fresh_name(), fn, a, b);
+}
+
 std::vector<ValueId> softmax(NodeContext& c, bool log) {
   check(c.fact(0).rank() >= 1, ErrorKind::Shape, "input 0 is a scalar, expected at least one axis");
   return {c.add1(make_op<ops::Softmax>(std::vector<std::int64_t>{c.fact(0).rank() - 1}, log),
@@ -53,15 +57,30 @@ std::vector<ValueId> import_selu(NodeContext& c) {
   return {unary(c, ops::UnaryFn::Selu, c.in(0), 1.6732632423543772, 1.0507009873554805)};
 }
 
+// log(1 + x), near 0 as 2 atanh(x / (2 + x)) (Abramowitz and Stegun 4.6.22): 1 + x drops digits of
+// x.
 std::vector<ValueId> import_log1p(NodeContext& c) {
-  const ValueId sum =
-      ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Add, c.in(0), scalar(c, 1));
-  return {unary(c, ops::UnaryFn::Log, sum)};
+  const ValueId x = c.in(0);
+  const ValueId ratio =
+      binary(c, ops::BinaryFn::Div, x, binary(c, ops::BinaryFn::Add, x, scalar(c, 2)));
+  const ValueId small =
+      binary(c, ops::BinaryFn::Mul, unary(c, ops::UnaryFn::Atanh, ratio), scalar(c, 2));
+  const ValueId large = unary(c, ops::UnaryFn::Log, binary(c, ops::BinaryFn::Add, x, scalar(c, 1)));
+  const ValueId near =
+      binary(c, ops::BinaryFn::Less, unary(c, ops::UnaryFn::Abs, x), scalar(c, 0.5));
+  return {ops::select(c.graph(), c.fresh_name(), near, small, large)};
 }
 
+// exp(x) - 1, which Elu is for negative x, and -exp(x) (exp(-x) - 1) for others: no digits are lost
+// near 0.
 std::vector<ValueId> import_expm1(NodeContext& c) {
-  return {ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Sub,
-                      unary(c, ops::UnaryFn::Exp, c.in(0)), scalar(c, 1))};
+  const ValueId x = c.in(0);
+  const ValueId reflected =
+      unary(c, ops::UnaryFn::Elu, unary(c, ops::UnaryFn::Neg, unary(c, ops::UnaryFn::Abs, x)), 1);
+  const ValueId positive = binary(c, ops::BinaryFn::Mul, unary(c, ops::UnaryFn::Neg, reflected),
+                                  unary(c, ops::UnaryFn::Exp, x));
+  const ValueId negative = binary(c, ops::BinaryFn::Less, x, scalar(c, 0));
+  return {ops::select(c.graph(), c.fresh_name(), negative, reflected, positive)};
 }
 
 std::vector<ValueId> import_add_n(NodeContext& c) {
