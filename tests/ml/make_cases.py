@@ -4,7 +4,7 @@
 Usage: make_cases.py [FOLDER]
 (needs onnxruntime, scikit-learn, skl2onnx, lightgbm, xgboost, onnxmltools; made with 1.32.0, 1.9.1, 1.20.0, 4.7.0, 3.2.0, 1.16.0)
 Arrays are named CASE|graph (the bytes of the model), CASE|in|NAME and CASE|out|NAME. Trained models, whose answers are
-compared with what trained them too, and random one-operator models of compare_random.py on which it says nothing."""
+compared with what trained them too, and random one-operator models of fuzz_diff/generators_ml.py."""
 import pathlib
 import sys
 import warnings
@@ -20,7 +20,10 @@ from sklearn import ensemble, linear_model, multiclass, neighbors, pipeline, pre
 from sklearn.impute import SimpleImputer
 from skl2onnx import to_onnx
 
-import compare_random
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fuzz_diff"))
+import generators_ml  # noqa: E402,F401  pylint: disable=unused-import,wrong-import-position
+from case import GENERATORS, as_model  # noqa: E402  pylint: disable=wrong-import-position
+from values import Random  # noqa: E402  pylint: disable=wrong-import-position
 
 warnings.filterwarnings("ignore")
 arrays = {}
@@ -123,17 +126,15 @@ def trained_models():
 
 
 def random_models(each):
-    for op, generate in sorted(compare_random.GENERATORS.items()):
+    for op, generate in sorted(GENERATORS.items()):
         number, made = 0, 0
         while made < each:
             number += 1
-            r = compare_random.Random([7, number])
-            attributes, inputs, outputs = generate(r)
-            if compare_random.known(op, attributes, inputs) or attributes.get("post_transform") == "PROBIT":
-                continue
-            model = compare_random.as_model(r, op, attributes, inputs, outputs)
+            r = Random([7, number])
+            case = generate(r)
+            inputs = {k: v.astype(object) if v.dtype.kind == "U" else v for k, v in case.inputs.items()}
             try:
-                store(f"{op}_{made}", model, inputs)
+                store(f"{case.op}_{made}", as_model(r, case), inputs)
             except Exception:  # pylint: disable=broad-except
                 continue  # ONNX Runtime refuses it
             made += 1
