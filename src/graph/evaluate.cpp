@@ -158,21 +158,31 @@ void solve_symbols(const Fact& fact, DType dtype, const Shape& shape, std::strin
   }
 }
 
-void check_container(const Fact& fact, const Value& value, std::string_view what) {
+namespace {
+
+// `what` is asked only for an error: sequences may be long.
+void check_held(const Fact& fact, const Value& value, const std::function<std::string()>& what) {
   using Kind = Fact::Kind;
   const Kind kind = value.is_tensor()                       ? Kind::Tensor
                     : value.kind() == Value::Kind::Sequence ? Kind::Sequence
                                                             : Kind::Optional;
-  const bool fits =
-      kind == fact.kind && (kind != Kind::Tensor || value.tensor().dtype() == fact.dtype);
-  check(fits, ErrorKind::Type, "{} is {}, expected {}", what, fact_of(value).str(), fact.str());
+  if (kind != fact.kind || (kind == Kind::Tensor && value.tensor().dtype() != fact.dtype)) {
+    fail(ErrorKind::Type, "{} is {}, expected {}", what(), fact_of(value).str(), fact.str());
+  }
   if (kind == Kind::Sequence) {
     for (std::size_t i = 0; i < value.items().size(); ++i) {
-      check_container(*fact.element, value.items()[i], fmt::format("element {} of {}", i, what));
+      check_held(*fact.element, value.items()[i],
+                 [&] { return fmt::format("element {} of {}", i, what()); });
     }
   } else if (kind == Kind::Optional && value.held() != nullptr) {
-    check_container(*fact.element, *value.held(), fmt::format("what {} holds", what));
+    check_held(*fact.element, *value.held(), [&] { return fmt::format("what {} holds", what()); });
   }
+}
+
+}  // namespace
+
+void check_container(const Fact& fact, const Value& value, std::string_view what) {
+  check_held(fact, value, [&] { return std::string(what); });
 }
 
 std::vector<Value> evaluate(const Graph& graph, std::vector<Value> inputs, SymbolValues symbols,
