@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "ops/checks.hpp"
 #include "ops/elements.hpp"
+#include "ops/elimination.hpp"
 
 namespace treadle::ops {
 namespace {
@@ -12,10 +12,7 @@ namespace {
 double determinant(std::vector<double>& m, std::size_t n) {
   double det = 1;
   for (std::size_t k = 0; k < n; ++k) {
-    std::size_t pivot = k;
-    for (std::size_t r = k + 1; r < n; ++r) {
-      if (std::fabs(m[r * n + k]) > std::fabs(m[pivot * n + k])) pivot = r;
-    }
+    const std::size_t pivot = pivot_row(m, n, n, k);
     if (m[pivot * n + k] == 0) return 0;
     if (pivot != k) {
       for (std::size_t c = 0; c < n; ++c) std::swap(m[pivot * n + c], m[k * n + c]);
@@ -35,12 +32,7 @@ double determinant(std::vector<double>& m, std::size_t n) {
 void Det::visit(ParamVisitor&) const {}
 
 std::vector<Fact> Det::infer(InputFacts in) const {
-  need_inputs(in, 1);
-  const Fact& x = need(in, 0);
-  check(is_float(x.dtype), ErrorKind::Type, "input 0 'x' has dtype {}, expected a float",
-        name_of(x.dtype));
-  check(x.rank() >= 2, ErrorKind::Shape, "input 0 'x' has shape {}, expected [..., n, n]",
-        str(x.shape));
+  const Fact& x = need_matrices(in);
   const Dim& rows = x.shape[x.shape.size() - 2];
   const Dim& columns = x.shape.back();
   check(!rows.is_const() || !columns.is_const() || rows == columns, ErrorKind::Shape,
@@ -51,9 +43,7 @@ std::vector<Fact> Det::infer(InputFacts in) const {
 void Det::eval(EvalContext& ctx) const {
   const TensorView& x = ctx.in(0);
   const TensorView& y = ctx.output(0);
-  const auto n = static_cast<std::size_t>(x.shape.back());
-  check(x.shape[x.shape.size() - 2] == x.shape.back(), ErrorKind::Shape,
-        "input 0 'x' has shape {}, expected square matrices", x.shape.str());
+  const std::size_t n = square_size(x);
   dispatch(x.dtype, [&]<typename T>(T) {
     if constexpr (is_real_v<T>) {
       std::vector<double> m(n * n);

@@ -1,10 +1,9 @@
 #include "ops/inverse.hpp"
 
 #include <algorithm>
-#include <cmath>
 
-#include "ops/checks.hpp"
 #include "ops/elements.hpp"
+#include "ops/elimination.hpp"
 
 namespace treadle::ops {
 namespace {
@@ -13,10 +12,7 @@ namespace {
 bool invert(std::span<double> m, std::size_t n) {
   const std::size_t width = 2 * n;
   for (std::size_t k = 0; k < n; ++k) {
-    std::size_t pivot = k;
-    for (std::size_t r = k + 1; r < n; ++r) {
-      if (std::fabs(m[r * width + k]) > std::fabs(m[pivot * width + k])) pivot = r;
-    }
+    const std::size_t pivot = pivot_row(m, n, width, k);
     if (m[pivot * width + k] == 0) return false;
     const auto row = m.subspan(k * width, width);
     if (pivot != k) std::ranges::swap_ranges(row, m.subspan(pivot * width, width));
@@ -36,12 +32,7 @@ bool invert(std::span<double> m, std::size_t n) {
 void Inverse::visit(ParamVisitor&) const {}
 
 std::vector<Fact> Inverse::infer(InputFacts in) const {
-  need_inputs(in, 1);
-  const Fact& x = need(in, 0);
-  check(is_float(x.dtype), ErrorKind::Type, "input 0 'x' has dtype {}, expected a float",
-        name_of(x.dtype));
-  check(x.rank() >= 2, ErrorKind::Shape, "input 0 'x' has shape {}, expected [..., n, n]",
-        str(x.shape));
+  const Fact& x = need_matrices(in);
   SymShape shape = x.shape;
   const Dim n = agree(shape[shape.size() - 2], shape.back(), "rows and columns of input 0 'x'");
   shape[shape.size() - 2] = shape.back() = n;
@@ -51,11 +42,9 @@ std::vector<Fact> Inverse::infer(InputFacts in) const {
 void Inverse::eval(EvalContext& ctx) const {
   const TensorView& x = ctx.in(0);
   const TensorView& y = ctx.output(0);
-  const std::int64_t size = x.shape.back();
-  check(x.shape[x.shape.size() - 2] == size, ErrorKind::Shape,
-        "input 0 'x' has shape {}, expected square matrices", x.shape.str());
+  const std::size_t n = square_size(x);
   if (x.shape.elements() == 0) return;
-  const auto n = static_cast<std::size_t>(size);
+  const auto size = static_cast<std::int64_t>(n);
   Tensor both(DType::F64, Shape{size, 2 * size});
   const auto m = both.mutable_span<double>();
   dispatch(x.dtype, [&]<typename T>(T) {
