@@ -88,7 +88,7 @@ std::vector<ValueId> import_add_n(NodeContext& c) {
   for (std::size_t i = 1; i < c.inputs(); ++i) {
     check(c.fact(i).shape == c.fact(0).shape, ErrorKind::Shape,
           "input {} has shape {}, expected {}", i, str(c.fact(i).shape), str(c.fact(0).shape));
-    sum = ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Add, sum, c.in(i));
+    sum = binary(c, ops::BinaryFn::Add, sum, c.in(i));
   }
   return {sum};
 }
@@ -104,7 +104,7 @@ std::vector<ValueId> import_bias_add(NodeContext& c) {
     shape[1] = c.fact(1).shape[0];
     bias = ops::reshape(c.graph(), c.fresh_name() + "/bias", bias, shape);
   }
-  return {ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Add, c.in(0), bias)};
+  return {binary(c, ops::BinaryFn::Add, c.in(0), bias)};
 }
 
 std::vector<ValueId> import_matmul(NodeContext& c) {
@@ -156,8 +156,8 @@ std::vector<ValueId> import_select(NodeContext& c) {
 }
 
 std::vector<ValueId> import_clip(NodeContext& c) {
-  const ValueId low = ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Max, c.in(0), c.in(1));
-  return {ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Min, low, c.in(2))};
+  const ValueId low = binary(c, ops::BinaryFn::Max, c.in(0), c.in(1));
+  return {binary(c, ops::BinaryFn::Min, low, c.in(2))};
 }
 
 std::vector<ValueId> reduce_over(NodeContext& c, ops::ReduceFn fn) {
