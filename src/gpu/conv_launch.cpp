@@ -1,4 +1,6 @@
 // The launches of convolutions.
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/shape.hpp"
 #include "gpu/conv_plan.hpp"
@@ -79,10 +81,9 @@ PreparedLaunch ConvPlan::direct(const ProductAddresses& at, const char* label) c
           label};
 }
 
-PreparedLaunch ConvPlan::depthwise(const ProductAddresses& at, const char* label) const {
+tk::DepthwiseParams ConvPlan::depthwise_params(const ProductAddresses& at, std::int64_t channels,
+                                               std::int64_t columns) const {
   const ConvDesc& d = desc_;
-  const std::int64_t channels = d.Cout / method_.vector;
-  const std::int64_t columns = divide_up(d.W_out, method_.pixels);
   const std::int64_t rows = divide_up(d.H_out, method_.rows);
   tk::DepthwiseParams p{};
   p.epilogue = epilogue_params(epilogue_, type_, d.Cout, d.Cout, method_.vector, at);
@@ -96,9 +97,30 @@ PreparedLaunch ConvPlan::depthwise(const ProductAddresses& at, const char* label
   p.oW = narrow(d.W_out);
   p.weights = narrow(d.Cout);
   p.down = method_.rows;
+  return p;
+}
+
+PreparedLaunch ConvPlan::depthwise(const ProductAddresses& at, const char* label) const {
+  const tk::DepthwiseParams p =
+      depthwise_params(at, desc_.Cout / method_.vector, divide_up(desc_.W_out, method_.pixels));
   return {method_.kernel,
           {groups_of(p.threads, kThreads)},
           {kThreads},
+          {at.left, at.right, at.bias, at.slope, at.residual, at.y},
+          p,
+          label};
+}
+
+PreparedLaunch ConvPlan::ring(const ProductAddresses& at, const char* label) const {
+  const std::int64_t fours = divide_up(desc_.W_out, tk::kRingPixels);
+  const std::int64_t tiles = divide_up(fours, tk::kRingGroups);
+  const std::int64_t across = std::max<std::int64_t>(divide_up(fours, tiles), tk::kRingLeast);
+  // p.threads counts groups here: each has work.
+  const tk::DepthwiseParams p =
+      depthwise_params(at, divide_up(desc_.Cout, 2 * tk::kRingPairs), tiles);
+  return {method_.kernel,
+          {static_cast<std::uint32_t>(p.threads)},
+          {static_cast<std::uint32_t>(across * tk::kRingPairs)},
           {at.left, at.right, at.bias, at.slope, at.residual, at.y},
           p,
           label};
@@ -147,6 +169,8 @@ PreparedLaunches ConvPlan::prepare(const ProductAddresses& addresses, DeviceAddr
     all.push_back(direct(at, label));
   } else if (method_.form == Form::Depthwise) {
     all.push_back(depthwise(at, label));
+  } else if (method_.form == Form::Ring) {
+    all.push_back(ring(at, label));
   } else if (method_.tile.splits == 1) {
     all.push_back(tiled(at, at.y, label));
   } else {

@@ -142,6 +142,16 @@ std::vector<int> downs(const ConvDesc& d) {
   }
   return all;
 }
+// The kernel whose groups of threads keep rows in shared memory, or kCount.
+Method depthwise_ring(const ConvDesc& d, DType type, int rows) {
+  const auto aligned = static_cast<std::int64_t>(16 / size_of(type));
+  Method m{Form::Ring, KernelId::kCount, 2, tk::kRingPixels, rows, {}};
+  if (d.Cout == d.Cin && d.Cin % aligned == 0 && d.kH == d.kW && d.stride_h == 1 &&
+      d.stride_w == 1 && d.dilation_h == 1 && d.dilation_w == 1) {
+    m.kernel = kernel_of(fmt::format("depthwise_{}x{}s1_ring", d.kH, d.kW), type);
+  }
+  return m;
+}
 Method depthwise_any(const ConvDesc& d, DType type) {
   Method m{Form::Depthwise, KernelId::kCount, 1, 4, 1, {}};
   for (const int vector : {8, 4}) {
@@ -178,9 +188,31 @@ Method fitted_down(const ConvDesc& d, DType type) {
   return best;
 }
 
+// The same of groups that keep rows in shared memory: four groups of kRingGroups run at a time on a
+// multiprocessor.
+Method fitted_ring(const ConvDesc& d, DType type) {
+  constexpr std::int64_t kAtOnce = 132 * 4 * tk::kRingGroups * tk::kRingPairs;
+  const std::int64_t fours =
+      std::max<std::int64_t>(divide_up(d.W_out, tk::kRingPixels), tk::kRingLeast);
+  Method best{Form::Ring, KernelId::kCount, 2, tk::kRingPixels, 1, {}};
+  std::int64_t least = 0;
+  for (const int rows : downs(d)) {
+    if (rows == 1) continue;
+    const std::int64_t threads = d.N * divide_up(d.H_out, rows) * fours *
+                                 divide_up(d.Cin, 2 * tk::kRingPairs) * tk::kRingPairs;
+    const std::int64_t cost = divide_up(threads, kAtOnce) * (rows + d.kH);
+    if (threads < kAtOnce / 2 || (least != 0 && cost >= least)) continue;
+    least = cost;
+    best = depthwise_ring(d, type, rows);
+  }
+  return best;
+}
+
 // The kernel for squares whose time is least as measured on an H200, or kCount: more pixels a
 // thread read less, fewer make more threads.
 Method fitted_square(const ConvDesc& d, DType type) {
+  const Method ring = fitted_ring(d, type);
+  if (ring.kernel != KernelId::kCount) return ring;
   const Method down = fitted_down(d, type);
   if (down.kernel != KernelId::kCount) return down;
   const auto threads = [&](std::int64_t vector, std::int64_t pixels) {
@@ -199,6 +231,9 @@ Method fitted_square(const ConvDesc& d, DType type) {
 
 std::string depthwise_name(const ConvDesc& d, const Method& m, bool square) {
   if (!square) return "depthwise_any";
+  if (m.form == Form::Ring) {
+    return fmt::format("depthwise_{}x{}s{}_ring{}", d.kH, d.kW, d.stride_h, m.rows);
+  }
   const std::string name = square_name(d, m.vector, m.pixels);
   return m.rows == 1 ? name : fmt::format("{}d{}", name, m.rows);
 }
@@ -229,6 +264,10 @@ std::vector<Named> all_variants(const ConvDesc& d, DType type) {
           add(depthwise_name(d, m, true), m);
         }
       }
+    }
+    for (const int rows : downs(d)) {
+      const Method m = depthwise_ring(d, type, rows);
+      add(depthwise_name(d, m, true), m);
     }
     const Method m = depthwise_any(d, type);
     add(depthwise_name(d, m, false), m);

@@ -55,17 +55,20 @@ class ConvPlan {
            const char* label) const;
 
   // What the choice comes to.
-  enum class Form : std::uint8_t { Direct, Depthwise, Fours, Any };
+  enum class Form : std::uint8_t { Direct, Ring, Depthwise, Fours, Any };
   struct Method {
     Form form = Form::Direct;
     KernelId kernel = KernelId::kCount;
-    int vector = 1, pixels = 1, rows = 1;  // a thread, Depthwise
+    int vector = 1, pixels = 1, rows = 1;  // a thread, Depthwise and Ring
     TileChoice tile;                       // Fours, Any
   };
 
  private:
   PreparedLaunch direct(const ProductAddresses& at, const char* label) const;
+  tk::DepthwiseParams depthwise_params(const ProductAddresses& at, std::int64_t channels,
+                                       std::int64_t columns) const;
   PreparedLaunch depthwise(const ProductAddresses& at, const char* label) const;
+  PreparedLaunch ring(const ProductAddresses& at, const char* label) const;
   PreparedLaunch tiled(const ProductAddresses& at, DeviceAddress workspace,
                        const char* label) const;
 

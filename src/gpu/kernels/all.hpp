@@ -12,5 +12,5 @@
 #include "gpu/kernels/resize.hpp"
 #include "gpu/kernels/conv_direct.hpp"
 #include "gpu/kernels/conv_gemm.hpp"
-#include "gpu/kernels/depthwise.hpp"
+#include "gpu/kernels/depthwise_ring.hpp"
 #include "gpu/kernels/gemm.hpp"

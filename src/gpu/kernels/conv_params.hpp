@@ -23,6 +23,13 @@ enum {
 enum { kGemvColumns = 32 };  // a group
 enum { kNoResidual, kResidualBeforeAct, kResidualAfterAct };
 enum { kDirectPixelsAThread = 4 };
+// depthwise_ring
+enum {
+  kRingPairs = 8,    // threads of a group along the channels, two channels each
+  kRingPixels = 4,   // columns a thread
+  kRingGroups = 14,  // threads of a group along the columns, at most
+  kRingLeast = 4     // and at least
+};
 
 // What happens to a result before it is stored: kernels/epilogue.hpp. None and Relu come as clips
 // with a = -inf or 0 and b = inf. Bias and slope are floats, one a column.

@@ -1,4 +1,4 @@
-#include "gpu/kernels/depthwise.hpp"
+#include "gpu/kernels/depthwise_ring.hpp"
 
 using namespace tk;
 #define TK_ENTRY TK_KERNEL
