@@ -8,15 +8,15 @@
 
 namespace tk {
 
-// Where columns of x lie in shared memory, in words: every four have a gap behind them, so that
+// Where columns of x lie in shared memory, in words: every two have a gap behind them, so that
 // threads that read at the same time read other banks.
 template <class T, int K>
 struct tk_ring {
   enum {
     kColumn = int(kRingPairs) * int(tk_packed<T, 2>::kWords),
-    kFour = 5 * kColumn,
+    kTwo = 5 * kColumn / 2,
     kChunks = kColumn / 4,  // of 16 bytes, a column
-    kRow = kFour * (kRingGroups + (K + 2) / 4),
+    kRow = 2 * kTwo * (kRingGroups + (K + 2) / 4),
     // Rounds in which the threads of a group copy a row: (groups + 1) 4 kChunks / (8 groups).
     kRounds = (4 * kChunks * (kRingLeast + (K + 2) / 4) + kRingPairs * kRingLeast - 1) /
               (kRingPairs * kRingLeast)
@@ -41,10 +41,10 @@ TK_FN void tk_shared_words(TK_SHARED const tk_u32* p, TK_LOCAL tk_words<2>& r) {
 // What a thread copies of each row: 16 bytes a round.
 template <class T, int K>
 struct tk_ring_copy {
-  TK_GLOBAL const T* from;         // of the first round
-  int step;                        // to that of the next
-  int to[tk_ring<T, K>::kRounds];  // in units of 16 bytes
-  bool last;                       // it takes part in the last round
+  TK_GLOBAL const T* from;            // of the first round
+  int step;                           // to that of the next
+  int to, to_step;                    // in units of 16 bytes
+  bool last;                          // it takes part in the last round
   bool take[tk_ring<T, K>::kRounds];  // there is such a column and channel
 };
 template <class T, int K>
@@ -52,7 +52,7 @@ TK_FN void tk_fetch_row(TK_LOCAL tk_ring_copy<T, K>& copy, tk_i64 row, bool ther
                         TK_SHARED tk_ring_shared<T, K>& s) {
   TK_UNROLL for (int q = 0; q < tk_ring<T, K>::kRounds; ++q) {
     if (there && (q + 1 < tk_ring<T, K>::kRounds || copy.last)) {
-      tk_async_copy16(s.rows + (copy.to[q] + slot * (tk_ring<T, K>::kRow / 4)),
+      tk_async_copy16(s.rows + (copy.to + q * copy.to_step + slot * (tk_ring<T, K>::kRow / 4)),
                       copy.from + q * copy.step, copy.take[q]);
     }
   }
@@ -87,8 +87,10 @@ TK_FN void tk_ring_rows(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
     const int first = slab * (2 * kRingPairs) + chunk * kElements;
     copy.last = at < (groups + (K + 2) / 4) * 4;
     copy.take[q] = tk_u32(left) < tk_u32(p.window.W) && first < p.weights;
-    copy.to[q] = (at / 4 * Ring::kFour + at % 4 * Ring::kColumn) / 4 + chunk;
   }
+  const int left = thread / Ring::kChunks;
+  copy.to = (left / 2 * Ring::kTwo + left % 2 * Ring::kColumn) / 4 + thread % Ring::kChunks;
+  copy.to_step = threads / Ring::kChunks / 2 * (Ring::kTwo / 4);  // an even number of columns
   copy.step = threads / Ring::kChunks * p.window.pixel;
   copy.from =
       x + ((tk_i64(image) * p.window.H + top) * row +
@@ -120,7 +122,7 @@ TK_FN void tk_ring_rows(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
   const int columns = place.height - column;
   const tk_i64 y_row = tk_i64(p.oW) * p.epilogue.y_stride;
   TK_GLOBAL T* to = y + ((place.base + column) * p.epilogue.y_stride + channel);
-  TK_SHARED const tk_u32* mine = (TK_SHARED const tk_u32*)s.rows + own * Ring::kFour +
+  TK_SHARED const tk_u32* mine = (TK_SHARED const tk_u32*)s.rows + own * (2 * Ring::kTwo) +
                                  thread % kRingPairs * tk_packed<T, 2>::kWords;
 
   // Row i of x is row t of the windows of row i - t of the output, whose sums are sum[(i - t) % K].
@@ -138,7 +140,7 @@ TK_FN void tk_ring_rows(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
         tk_vec<2> in[kColumns];
         TK_UNROLL for (int k = 0; k < kColumns; ++k) {
           tk_words<tk_packed<T, 2>::kWords> words;
-          tk_shared_words(mine + (phase * Ring::kRow + k / 4 * Ring::kFour + k % 4 * Ring::kColumn),
+          tk_shared_words(mine + (phase * Ring::kRow + k / 2 * Ring::kTwo + k % 2 * Ring::kColumn),
                           words);
           tk_packed<T, 2>::widen(words, in[k]);
         }
