@@ -9,7 +9,9 @@
 #include "graph/evaluate.hpp"
 #include "npz_cases.hpp"
 #include "ops/elements.hpp"
+#include "ops/unify.hpp"
 #include "plan/session.hpp"
+#include "tensor/file.hpp"
 #include "tensor/npz.hpp"
 
 namespace treadle::tf {
@@ -51,12 +53,19 @@ double tolerance_of(const std::string& name) {
   return 2e-5;
 }
 
+// Whether the file does not say how many axes an input has.
+bool is_unsized(const std::string& name) {
+  return name.starts_with("unsized");
+}
+
 class TfCases : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(TfCases, ReferenceEvaluation) {
   const Case& c = cases().at(GetParam());
   LoadOptions options;
   for (const auto& [name, want] : c.outputs) options.outputs.push_back(name);
+  if (is_unsized(GetParam()))
+    for (const auto& [name, tensor] : c.inputs) options.input_shapes[name] = to_sym(tensor.shape());
   const Graph g = load(MappedFile::from_memory(c.graph), GetParam(), options);
   check_consistent(g);
   const auto got = evaluate(g, inputs_of(c, graph_inputs(g)));
@@ -71,10 +80,13 @@ TEST_P(TfCases, Session) {
   const auto bytes = std::as_bytes(std::span(c.graph.data(), c.graph.size()));
   ModelOptions options;
   for (const auto& [name, want] : c.outputs) options.extra_outputs.push_back(name);
-  const auto model = Model::load(bytes, options);
+  const auto loaded = Model::load(bytes, options);
+  EXPECT_EQ(loaded->needs_sizes(), is_unsized(GetParam()));
+  const auto inputs = inputs_of(c, loaded->inputs());
+  const auto model = loaded->for_inputs(inputs);
   Session session(model->program());
   for (int run = 0; run < 2; ++run) {
-    const auto error = session.run(inputs_of(c, model->inputs()));
+    const auto error = session.run(inputs);
     ASSERT_FALSE(error.has_value()) << error->what();
     for (std::size_t i = 0; i < model->outputs().size(); ++i) {
       const auto want = c.outputs.find(model->outputs()[i].name);
@@ -83,6 +95,55 @@ TEST_P(TfCases, Session) {
                      want->first);
     }
   }
+}
+
+// Of an input of which the file has no shape; another one is asked for at each run.
+TEST(TfUnsized, InterfaceAndCheck) {
+  const Case& c = cases().at("unsized_matmul");
+  const auto bytes = std::as_bytes(std::span(c.graph.data(), c.graph.size()));
+  const auto model = Model::load(bytes, {});
+  EXPECT_EQ(model->format(), Format::TensorFlow);
+  ASSERT_EQ(model->inputs().size(), 1u);
+  EXPECT_EQ(model->inputs()[0].name, "x");
+  EXPECT_TRUE(ops::has_unknown_rank(model->inputs()[0].fact));
+  ASSERT_EQ(model->outputs().size(), 3u);
+  EXPECT_EQ(model->outputs()[0].name, "out0");
+  EXPECT_EQ(model->outputs()[1].fact.dtype, DType::I32);
+  EXPECT_EQ(model->outputs()[2].fact.dtype, DType::Bool);
+  for (const Shape& shape : {Shape{1, 3}, Shape{7, 3}}) {
+    const std::vector<Value> inputs{Tensor::zeros(DType::F32, shape)};
+    const auto sized = model->for_inputs(inputs);
+    Session session(sized->program());
+    const auto error = session.run(inputs);
+    ASSERT_FALSE(error.has_value()) << error->what();
+    EXPECT_EQ(session.output(0).tensor().shape(), (Shape{shape[0], 2}));
+  }
+  const std::vector<Value> wrong{Tensor::zeros(DType::F32, {2, 4})};
+  EXPECT_THROW(model->for_inputs(wrong), Error);
+
+  const std::string path = ::testing::TempDir() + "unsized.pb";
+  write_file(path, bytes);
+  EXPECT_TRUE(treadle::check_model(path, ModelOptions{}).empty());
+  ModelOptions sizes;
+  sizes.shapes["x"] = SymShape{Dim(2), Dim(4)};
+  EXPECT_EQ(treadle::check_model(path, sizes).size(), 1u) << "MatMul of 4 columns by 3 rows";
+}
+
+// A cut where the file says no shape waits too.
+TEST(TfUnsized, CutInside) {
+  const Case& c = cases().at("unsized_conv");
+  const auto bytes = std::as_bytes(std::span(c.graph.data(), c.graph.size()));
+  ModelOptions options;
+  options.cut_inputs = {"Conv2D"};
+  const auto model = Model::load(bytes, options);
+  ASSERT_TRUE(model->needs_sizes());
+  ASSERT_EQ(model->inputs().size(), 1u);
+  EXPECT_EQ(model->inputs()[0].name, "Conv2D");
+  const std::vector<Value> inputs{c.outputs.at("out0")};
+  const auto sized = model->for_inputs(inputs);
+  Session session(sized->program());
+  ASSERT_FALSE(session.run(inputs).has_value());
+  expect_equal(session.output(0).tensor(), c.outputs.at("out0"), 0, "out0");
 }
 
 // A folder stands for the SavedModel in it; outputs are those of its signature, "a" before "b".

@@ -154,7 +154,7 @@ std::shared_ptr<const Model> Model::open(std::shared_ptr<const MappedFile> file,
   }
 }
 
-// Null when the options choose inputs or outputs that the file does not declare.
+// Null when the options choose inputs or outputs that the file (ONNX) does not declare.
 std::shared_ptr<const Model> Model::unsized(std::shared_ptr<const MappedFile> file,
                                             const std::string& name,
                                             std::optional<std::string> folder,
@@ -162,14 +162,19 @@ std::shared_ptr<const Model> Model::unsized(std::shared_ptr<const MappedFile> fi
   std::shared_ptr<Model> model(new Model);
   formats::LoadOptions load = format_options(options);
   load.folder = folder;
-  formats::Interface declared = onnx::interface(file, name, load);
+  model->format_ = detect_format(bytes_of(*file));
+  const bool onnx = model->format_ == Format::Onnx;
+  formats::Interface declared =
+      onnx ? onnx::interface(file, name, load) : tf::interface(file, name, load);
   for (auto& d : declared.inputs) model->inputs_.push_back({std::move(d.name), std::move(d.fact)});
   for (auto& d : declared.outputs)
     model->outputs_.push_back({std::move(d.name), std::move(d.fact)});
   const auto is_input = [&](const std::string& wanted) {
     return std::ranges::any_of(model->inputs_, [&](const Port& p) { return p.name == wanted; });
   };
-  if (!options.extra_outputs.empty() || !std::ranges::all_of(options.cut_inputs, is_input))
+  // TensorFlow's interface has those that were chosen.
+  if (onnx &&
+      (!options.extra_outputs.empty() || !std::ranges::all_of(options.cut_inputs, is_input)))
     return nullptr;
   model->lower_ = options.lower;
   model->symbols_ = options.symbols;
@@ -179,7 +184,6 @@ std::shared_ptr<const Model> Model::unsized(std::shared_ptr<const MappedFile> fi
   u.name = name;
   u.folder = std::move(folder);
   u.options = options;
-  u.options.cut_inputs.clear();
   return model;
 }
 

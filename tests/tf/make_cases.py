@@ -30,18 +30,20 @@ def store(name, graph_def, inputs, outputs):
         for key in ("_output_shapes", "_class"):
             n.attr.pop(key, None)
     graph_def.ClearField("versions")
-    arrays[name + "|graph"] = np.frombuffer(graph_def.SerializeToString(), np.uint8)
+    arrays[name + "|graph"] = np.frombuffer(graph_def.SerializeToString(deterministic=True), np.uint8)
     for key, value in inputs.items():
         arrays[f"{name}|in|{key}"] = np.asarray(value)
     for key, value in outputs.items():
         arrays[f"{name}|out|{key}"] = np.asarray(value)
 
 
-def case(name, inputs, build, control_v2=False):
-    """`build` makes a tensor, or several, from placeholders for the inputs (in a TensorFlow 1 graph)."""
+def case(name, inputs, build, control_v2=False, shapes=None):
+    """`build` makes a tensor, or several, from placeholders for the inputs (in a TensorFlow 1 graph). `shapes`: what the
+    file declares in place of the inputs' own."""
     with tf.Graph().as_default() as graph:
         (v1.enable_control_flow_v2 if control_v2 else v1.disable_control_flow_v2)()
-        feed = {k: v1.placeholder(np.asarray(v).dtype, np.asarray(v).shape, name=k) for k, v in inputs.items()}
+        shapes = {k: np.asarray(v).shape for k, v in inputs.items()} | (shapes or {})
+        feed = {k: v1.placeholder(np.asarray(v).dtype, shapes[k], name=k) for k, v in inputs.items()}
         made = build(**feed)
         made = list(made) if isinstance(made, (list, tuple)) else [made]
         outs = [tf.identity(t, name=f"out{i}") for i, t in enumerate(made)]
@@ -369,7 +371,8 @@ def maths():
 
 def saved_models(folder):
     """A SavedModel whose weights are constants, and the same with variables."""
-    weights = normal(3, 2)
+    own = np.random.RandomState(8)  # whatever cases there are
+    weights = own.randn(3, 2).astype(np.float32)
     for name, held in (("frozen", tf.constant(weights)), ("variables", tf.Variable(weights))):
         module = tf.Module()
         module.held = held  # saved below, before the next one takes its place
@@ -379,7 +382,7 @@ def saved_models(folder):
         for extra in ("fingerprint.pb", "variables", "assets"):
             shutil.rmtree(folder / name / extra, ignore_errors=True)
             (folder / name / extra).unlink(missing_ok=True)
-    x = normal(2, 3)
+    x = own.randn(2, 3).astype(np.float32)
     np.savez(folder / "frozen" / "io.npz", x=x, a=x.sum(1), b=x @ weights)
 
 
@@ -396,6 +399,18 @@ def digits():
     case("Erfc_edges", {"x": np.array([np.inf, -np.inf, np.nan, 30], np.float32)}, tf.math.erfc)
 
 
+def without_shapes():
+    """The file does not say how many axes an input has."""
+    unknown = {"x": None}
+    case("unsized_matmul", {"x": normal(4, 3)}, lambda x: [tf.nn.softmax(tf.matmul(x, normal(3, 2))), tf.shape(x), x > 0.0],
+         shapes=unknown)
+    case("unsized_one_of_two", {"a": normal(2, 1), "x": normal(3)}, lambda a, x: a + x, shapes=unknown)
+    case("unsized_conv", {"x": normal(1, 6, 5, 2)}, lambda x: tf.nn.conv2d(x, normal(3, 3, 2, 4), 2, "SAME"), shapes=unknown)
+    case("unsized_rank_decides", {"x": normal(2, 3, 4)}, lambda x: tf.reshape(x, [-1, tf.rank(x)]), shapes=unknown)
+    case("unsized_condition", {"x": normal(3, 2), "p": np.bool_(True)},
+         lambda x, p: v1.cond(p, lambda: x * 2.0, lambda: x - 1.0), shapes=unknown)
+
+
 def main():
     control_flow()
     audio()
@@ -405,6 +420,7 @@ def main():
     moves()
     maths()
     digits()
+    without_shapes()
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
     folder = folder if folder.is_dir() else folder.parent
     np.savez_compressed(folder / "cases.npz", **arrays)

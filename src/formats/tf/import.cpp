@@ -3,8 +3,26 @@
 #include "base/error.hpp"
 #include "formats/tf/scope.hpp"
 #include "formats/tf/unknown.hpp"
+#include "ops/unify.hpp"
 
 namespace treadle::tf {
+namespace {
+
+// What a node's attributes say of the type of its first output; f32 where they say nothing.
+DType output_type(const NodeDef& n) {
+  static const std::set<std::string_view> kTests{
+      "Equal", "NotEqual", "Less",       "LessEqual", "Greater",    "GreaterEqual", "IsNan",
+      "IsInf", "IsFinite", "LogicalAnd", "LogicalOr", "LogicalNot", "All",          "Any"};
+  if (kTests.contains(n.op)) return DType::Bool;
+  for (const char* key : {"DstT", "output_type", "out_type", "dtype", "T"}) {
+    const auto it = n.attrs.find(key);
+    if (it != n.attrs.end() && it->second.kind == AttrValue::Kind::Type)
+      return dtype_of_tf(it->second.i);
+  }
+  return DType::F32;
+}
+
+}  // namespace
 
 Import::Import(std::shared_ptr<const MappedFile> file, std::string_view bytes,
                const LoadOptions& options)
@@ -51,7 +69,7 @@ std::vector<Problem> Import::problems() {
   try {
     import();
   } catch (const Error& e) {
-    out.push_back({e.kind(), e.what()});
+    note(e);
   }
   problems_ = nullptr;
   return out;
@@ -59,8 +77,9 @@ std::vector<Problem> Import::problems() {
 
 bool Import::note(const Error& e) {
   if (!problems_) return false;
-  // Unknown operators are listed already.
-  if (!dynamic_cast<const UnknownOperator*>(&e)) problems_->push_back({e.kind(), e.what()});
+  // Unknown operators are listed already; sizes that the run gives are no problem.
+  if (!dynamic_cast<const UnknownOperator*>(&e) && !dynamic_cast<const formats::NeedsSizes*>(&e))
+    problems_->push_back({e.kind(), e.what()});
   return true;
 }
 
@@ -127,6 +146,15 @@ void Import::count_node() {
 }
 
 ValueId Import::add_input(Graph& graph, const NodeDef& n) const {
+  Fact fact = input_fact(graph, n);
+  if (ops::has_unknown_rank(fact))
+    throw formats::NeedsSizes(fmt::format(
+        "the shape of input '{0}' is not in the file: give it with --shape {0}=…", n.name));
+  return graph.add_source(std::string(n.name), std::move(fact));
+}
+
+// As the options and the file declare it, which may leave out the shape.
+Fact Import::input_fact(Graph& graph, const NodeDef& n) const {
   const std::string name(n.name);
   DType dtype = DType::F32;
   for (const char* key : {"dtype", "T"}) {
@@ -135,15 +163,13 @@ ValueId Import::add_input(Graph& graph, const NodeDef& n) const {
       dtype = dtype_of_tf(it->second.i);
   }
   if (const auto given = options_.input_shapes.find(name); given != options_.input_shapes.end()) {
-    return graph.add_source(name, Fact::tensor(dtype, given->second));
+    return Fact::tensor(dtype, given->second);
   }
   const auto it = n.attrs.find("shape");
-  check(is_placeholder(n) && it != n.attrs.end() && it->second.kind == AttrValue::Kind::Shape,
-        ErrorKind::Unsupported,
-        "the shape of input '{}' is not in the file: give it with --shape {}=…", name, name);
-  const auto dims = parse_shape(it->second.s);
-  check(dims.has_value(), ErrorKind::Unsupported,
-        "input '{}' has no rank in the file: give its shape with --shape {}=…", name, name);
+  const bool declared =
+      is_placeholder(n) && it != n.attrs.end() && it->second.kind == AttrValue::Kind::Shape;
+  const auto dims = declared ? parse_shape(it->second.s) : std::nullopt;
+  if (!dims) return Fact::tensor(dtype, ops::unknown_shape());
   SymShape shape;
   for (std::size_t a = 0; a < dims->size(); ++a) {
     if ((*dims)[a] >= 0) {
@@ -155,7 +181,21 @@ ValueId Import::add_input(Graph& graph, const NodeDef& n) const {
     shape.push_back(known != options_.symbols.end() ? Dim(known->second)
                                                     : graph.named_symbol(symbol));
   }
-  return graph.add_source(name, Fact::tensor(dtype, std::move(shape)));
+  return Fact::tensor(dtype, std::move(shape));
+}
+
+formats::Interface Import::interface() const {
+  formats::Interface out;
+  Graph graph;
+  const Nodes& nodes = main_->nodes;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i)
+    if (needed_[i] && is_input(nodes[i]))
+      out.inputs.push_back({std::string(nodes[i].name), input_fact(graph, nodes[i])});
+  for (const std::string& name : outputs_) {
+    const Edge e = nodes.find(name, "output '" + name + "'");
+    out.outputs.push_back({name, Fact::tensor(output_type(nodes[e.node]), ops::unknown_shape())});
+  }
+  return out;
 }
 
 const Unit& Import::function(std::string_view name) {

@@ -34,6 +34,13 @@ Graph load(std::shared_ptr<const MappedFile> file, const std::string& name,
                     [&] { return with_import(file, options, [](Import& i) { return i.run(); }); });
 }
 
+formats::Interface interface(std::shared_ptr<const MappedFile> file, const std::string& name,
+                             const LoadOptions& options) {
+  return in_context(
+      [&] { return name; },
+      [&] { return with_import(file, options, [](Import& i) { return i.interface(); }); });
+}
+
 std::vector<Problem> check_model(std::shared_ptr<const MappedFile> file, const std::string& name,
                                  const LoadOptions& options) {
   try {

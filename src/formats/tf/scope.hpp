@@ -35,6 +35,8 @@ class Import final : public Functions {
   Graph run();
   // Everything that keeps the model from being loaded.
   std::vector<Problem> problems();
+  // Inputs and outputs, without a look at what computes them.
+  formats::Interface interface() const;
 
   const LoadOptions& options() const { return options_; }
   const std::shared_ptr<const MappedFile>& file() const { return file_; }
@@ -50,6 +52,7 @@ class Import final : public Functions {
   bool needed(const Unit& unit, std::uint32_t node) const {
     return !is_main(unit) || needed_[node];
   }
+  // Throws formats::NeedsSizes when neither the file nor the options give its shape.
   ValueId add_input(Graph& graph, const NodeDef& n) const;
 
   // Functions:
@@ -60,6 +63,7 @@ class Import final : public Functions {
 
  private:
   bool is_input(const NodeDef& n) const { return is_placeholder(n) || cut_.contains(n.name); }
+  Fact input_fact(Graph& graph, const NodeDef& n) const;
   std::vector<std::string> output_names() const;
   void mark_needed(const std::vector<std::string>& outputs);
   Graph import();
