@@ -411,6 +411,18 @@ def without_shapes():
          lambda x, p: v1.cond(p, lambda: x * 2.0, lambda: x - 1.0), shapes=unknown)
 
 
+def found_by_fuzzing():
+    """What tests/fuzz_tf found."""
+    # Backwards from before the first element: empty, where ONNX takes the first.
+    for name, shape in (("", (3, 5)), ("_symbolic", (3, None))):
+        case("StridedSlice_before_start" + name, {"x": normal(3, 5)}, lambda x: [x[:, -9:-8:-1], x[:, -9::-1], x[:, -4:-8:-1], x[:, -1::-2]], shapes={"x": shape})
+    # Rows of negative segments are dropped, whatever the number.
+    ids = np.array([2, -1, 0, -7, 2, 4], np.int32)
+    for op in ("Sum", "Prod", "Max", "Min"):
+        case(f"UnsortedSegment{op}_negative", {"x": normal(6, 3), "ids": ids},
+             lambda x, ids: getattr(raw, "UnsortedSegment" + op)(data=x, segment_ids=ids, num_segments=5))
+
+
 def main():
     control_flow()
     audio()
@@ -421,6 +433,7 @@ def main():
     maths()
     digits()
     without_shapes()
+    found_by_fuzzing()
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
     folder = folder if folder.is_dir() else folder.parent
     np.savez_compressed(folder / "cases.npz", **arrays)

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "formats/tf/ops/operators.hpp"
 #include "ops/axis.hpp"
+#include "ops/move.hpp"
 #include "ops/scatter_nd.hpp"
 
 namespace treadle::tf {
@@ -11,36 +12,49 @@ namespace {
 
 using ops::ScatterReduce;
 
-// [count, rows…] of `fill`, into which the rows are scattered.
-ValueId joined(NodeContext& c, const Dim& count, ValueId rows, ScatterReduce reduce, double fill) {
+// [count, rows…] of `fill`, into which the rows are scattered at `ids`.
+ValueId joined(NodeContext& c, const Dim& count, ValueId ids, ScatterReduce reduce, double fill) {
   Graph& g = c.graph();
   check(c.fact(1).rank() == 1, ErrorKind::Unsupported,
         "input 1 'segment_ids' has shape {}, expected a vector", str(c.fact(1).shape));
-  SymShape shape = g.fact(rows).shape;
+  SymShape shape = c.fact(0).shape;
   check(!shape.empty(), ErrorKind::Shape, "input 0 is a scalar");
   shape[0] = count;
   const ValueId base = c.add1(make_op<ops::Expand>(std::move(shape)),
-                              {ops::scalar_like(g, c.fresh_name(), fill, rows)});
-  const ValueId at = ops::unsqueeze(g, c.fresh_name(), c.in(1), {1});
-  return c.add1(make_op<ops::ScatterNd>(reduce), {base, at, rows});
+                              {ops::scalar_like(g, c.fresh_name(), fill, c.in(0))});
+  const ValueId at = ops::unsqueeze(g, c.fresh_name(), ids, {1});
+  return c.add1(make_op<ops::ScatterNd>(reduce), {base, at, c.in(0)});
+}
+
+// The same without the rows whose id is negative: they meet in a row before the first, which is cut
+// off.
+ValueId joined_or_dropped(NodeContext& c, const Dim& count, ScatterReduce reduce, double fill) {
+  Graph& g = c.graph();
+  const auto number = [&](double v) { return ops::scalar_like(g, c.fresh_name(), v, c.in(1)); };
+  const ValueId next = ops::binary(g, c.fresh_name(), ops::BinaryFn::Add, c.in(1), number(1));
+  const ValueId ids = ops::binary(g, c.fresh_name(), ops::BinaryFn::Max, next, number(0));
+  const ValueId all = joined(c, count + 1, ids, reduce, fill);
+  return c.add1(make_op<ops::Slice>(0, Dim(1), count), {all});
 }
 
 }  // namespace
 
-// Segments without rows hold 0, 1, the lowest or the highest number.
+// Segments without rows hold 0, 1, the lowest or the highest number; rows of negative ids are
+// dropped.
 std::vector<ValueId> import_unsorted_segment(NodeContext& c) {
   const auto count = c.symbolic(2);
   check(count.size() == 1, ErrorKind::Shape, "input 2 'num_segments' has {} elements",
         count.size());
   const std::string_view op = c.node().op;
   const DType t = c.fact(0).dtype;
-  if (op == "UnsortedSegmentSum") return {joined(c, count[0], c.in(0), ScatterReduce::Add, 0)};
-  if (op == "UnsortedSegmentProd") return {joined(c, count[0], c.in(0), ScatterReduce::Mul, 1)};
-  check(t == DType::F32, ErrorKind::Unsupported, "input 0 is {}, expected f32", name_of(t));
   const double most = std::numeric_limits<float>::max();
-  const bool max = op == "UnsortedSegmentMax";
-  return {joined(c, count[0], c.in(0), max ? ScatterReduce::Max : ScatterReduce::Min,
-                 max ? -most : most)};
+  if (op == "UnsortedSegmentSum") return {joined_or_dropped(c, count[0], ScatterReduce::Add, 0)};
+  if (op == "UnsortedSegmentProd") return {joined_or_dropped(c, count[0], ScatterReduce::Mul, 1)};
+  check(t == DType::F32, ErrorKind::Unsupported, "input 0 is {}, expected f32", name_of(t));
+  if (op == "UnsortedSegmentMax") {
+    return {joined_or_dropped(c, count[0], ScatterReduce::Max, -most)};
+  }
+  return {joined_or_dropped(c, count[0], ScatterReduce::Min, most)};
 }
 
 // Sorted ids, of which the last says how many segments there are; those without rows hold 0.
@@ -57,12 +71,12 @@ std::vector<ValueId> import_segment(NodeContext& c) {
   }
   const Dim count(static_cast<std::int64_t>(counts.size()));
   const std::string_view op = c.node().op;
-  if (op == "SegmentSum") return {joined(c, count, c.in(0), ScatterReduce::Add, 0)};
+  if (op == "SegmentSum") return {joined(c, count, c.in(1), ScatterReduce::Add, 0)};
   Shape column{count.value()};
   for (int i = 1; i < c.fact(0).rank(); ++i) column.push_back(1);
   if (op == "SegmentMean") {
     for (float& n : counts) n = std::max(n, 1.0f);
-    const ValueId sum = joined(c, count, c.in(0), ScatterReduce::Add, 0);
+    const ValueId sum = joined(c, count, c.in(1), ScatterReduce::Add, 0);
     const ValueId n = ops::cast(c.graph(), c.fresh_name(),
                                 c.constant(Tensor::from<float>(column, counts)), c.fact(0).dtype);
     return {ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Div, sum, n)};
@@ -71,9 +85,9 @@ std::vector<ValueId> import_segment(NodeContext& c) {
   check(c.fact(0).dtype == DType::F32 || op == "SegmentProd", ErrorKind::Unsupported,
         "input 0 is {}, expected f32", name_of(c.fact(0).dtype));
   const double endless = std::numeric_limits<double>::infinity();
-  if (op == "SegmentProd") return {joined(c, count, c.in(0), ScatterReduce::Mul, 1)};
-  if (op == "SegmentMax") return {joined(c, count, c.in(0), ScatterReduce::Max, -endless)};
-  return {joined(c, count, c.in(0), ScatterReduce::Min, endless)};
+  if (op == "SegmentProd") return {joined(c, count, c.in(1), ScatterReduce::Mul, 1)};
+  if (op == "SegmentMax") return {joined(c, count, c.in(1), ScatterReduce::Max, -endless)};
+  return {joined(c, count, c.in(1), ScatterReduce::Min, endless)};
 }
 
 }  // namespace treadle::tf

@@ -120,8 +120,12 @@ ValueId take_range(NodeContext& c, ValueId x, std::size_t axis, const SliceItem&
          c.constant(Tensor::of<std::int64_t>({1}, {along})),
          c.constant(Tensor::of<std::int64_t>({1}, {step}))});
   }
-  const auto bounds = ops::slice_bounds(size, from_start ? Dim(low) : (*b.begin)[item.at],
-                                        to_end ? Dim(high) : (*b.end)[item.at], step);
+  const Dim begin = from_start ? Dim(low) : (*b.begin)[item.at];
+  auto bounds = ops::slice_bounds(size, begin, to_end ? Dim(high) : (*b.end)[item.at], step);
+  // Backwards from before the first element there is nothing; ONNX would start at the first.
+  if (step < 0 && begin.is_const() && begin.value() < -1) {
+    bounds.length = min(bounds.length, max(size + begin + 1, Dim(0)));
+  }
   if (bounds.start.is(0) && bounds.length == size && step == 1) return x;
   return c.add1(make_op<ops::Slice>(along, bounds.start, bounds.length, step), {x});
 }
