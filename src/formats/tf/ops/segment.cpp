@@ -31,8 +31,9 @@ ValueId joined(NodeContext& c, const Dim& count, ValueId ids, ScatterReduce redu
 ValueId joined_or_dropped(NodeContext& c, const Dim& count, ScatterReduce reduce, double fill) {
   Graph& g = c.graph();
   const auto number = [&](double v) { return ops::scalar_like(g, c.fresh_name(), v, c.in(1)); };
-  const ValueId next = ops::binary(g, c.fresh_name(), ops::BinaryFn::Add, c.in(1), number(1));
-  const ValueId ids = ops::binary(g, c.fresh_name(), ops::BinaryFn::Max, next, number(0));
+  // The larger first: the largest integer then wraps to an index that is refused.
+  const ValueId from = ops::binary(g, c.fresh_name(), ops::BinaryFn::Max, c.in(1), number(-1));
+  const ValueId ids = ops::binary(g, c.fresh_name(), ops::BinaryFn::Add, from, number(1));
   const ValueId all = joined(c, count + 1, ids, reduce, fill);
   return c.add1(make_op<ops::Slice>(0, Dim(1), count), {all});
 }
