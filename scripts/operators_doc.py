@@ -71,7 +71,7 @@ def rewrites():
     """(rule, kinds, first sentence of its file's comment, layout only?)."""
     files = {p.stem: read(p) for p in SRC.glob("passes/*.cpp")}
     for layout, rule, kinds in re.findall(
-        r'^TREADLE_(LAYOUT_)?PASS\((\w+), "(.+?)"\)', read(SRC / "passes/table.inc"), re.M
+        r'^TREADLE_(LAYOUT_|LAST_|INTEGER_)?PASS\((\w+), "(.+?)"\)', read(SRC / "passes/table.inc"), re.M
     ):
         home = next((text for text in files.values() if re.search(rf"Patch> {rule}\(", text)), "")
         comment = []

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/narrow.hpp"
 #include "ops/cast.hpp"
+#include "ops/checks.hpp"
 #include "ops/recheck.hpp"
 
 namespace treadle::ops {
@@ -142,7 +143,33 @@ std::pair<double, double> limits_of(DType t) {
   return out;
 }
 
+// The operator with its axis where the permutation puts it; scales in blocks have x's axes.
+template <typename Op>
+std::optional<AxisChange> with_axis_moved(const Op& op, InputFacts in, const Perm& perm) {
+  AxisChange change{nullptr, std::vector<std::optional<Perm>>(in.size())};
+  change.inputs[0] = perm;
+  auto moved = std::make_shared<Op>(op);
+  if (op.block_size > 0) {
+    for (auto& p : change.inputs) p = perm;
+  }
+  if (op.block_size > 0 || in[1]->rank() > 0) {
+    moved->axis = permuted_axes({op.axis}, perm).front();
+  }
+  change.op = std::move(moved);
+  return change;
+}
+
 }  // namespace
+
+std::optional<AxisChange> QuantizeLinear::change_axes(InputFacts in, std::span<const Fact>,
+                                                      const Perm& perm) const {
+  return with_axis_moved(*this, in, perm);
+}
+
+std::optional<AxisChange> DequantizeLinear::change_axes(InputFacts in, std::span<const Fact>,
+                                                        const Perm& perm) const {
+  return with_axis_moved(*this, in, perm);
+}
 
 std::vector<Fact> QuantizeLinear::infer(InputFacts in) const {
   check_parameters(in, axis, block_size);

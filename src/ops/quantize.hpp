@@ -18,6 +18,8 @@ class QuantizeLinear final : public Operator {
   bool saturate = true;
   DType precision = DType::F32;
   TREADLE_OPERATOR(QuantizeLinear);
+  std::optional<AxisChange> change_axes(InputFacts in, std::span<const Fact> out,
+                                        const Perm& perm) const override;
 };
 
 // y = (x − zero_point) · scale in f32, rounded to `to`; x as QuantizeLinear gives it, scale f8e8m0
@@ -28,6 +30,8 @@ class DequantizeLinear final : public Operator {
   std::int64_t axis = 0;
   std::int64_t block_size = 0;
   TREADLE_OPERATOR(DequantizeLinear);
+  std::optional<AxisChange> change_axes(InputFacts in, std::span<const Fact> out,
+                                        const Perm& perm) const override;
 };
 
 }  // namespace treadle::ops

@@ -1,8 +1,9 @@
 // f(constants) → constant. Leaves fewer operators over constants.
 //
-// Not folded: what changes from run to run; DequantizeLinear, which the integer kernels need to
-// see; results larger than the limit (4 times the inputs, or Limits::fold_bytes), but for weights
-// of convolutions and matrix products, which kernels pack and let go.
+// Not folded: what changes from run to run; results larger than the limit (4 times the inputs, or
+// Limits::fold_bytes), but for weights of convolutions and matrix products, which kernels pack and
+// let go. DequantizeLinear is left to fold_dequantised, which comes after the rules for integer
+// kernels.
 #include <algorithm>
 
 #include "graph/basic_ops.hpp"
@@ -69,13 +70,7 @@ bool small_enough(const Graph& g, const Node& n, std::int64_t input_bytes) {
   return bytes <= kWeightBytes && n.outputs.size() == 1 && is_weight(g, {n.id, 0});
 }
 
-}  // namespace
-
-std::optional<Patch> fold_constants(const Graph& g, const Node& n) {
-  if (n.inputs.empty() && n.op->as<Constant>() != nullptr) return std::nullopt;
-  if (!n.op->pure() || !n.op->subgraphs().empty()) return std::nullopt;
-  if (n.op->as<ops::DequantizeLinear>() != nullptr) return std::nullopt;
-
+std::optional<Patch> fold(const Graph& g, const Node& n) {
   std::vector<std::shared_ptr<const Tensor>> values;
   for (const Output& o : n.outputs) {
     if (o.fact.kind == Fact::Kind::Tensor && o.fact.value) values.push_back(o.fact.value);
@@ -103,6 +98,25 @@ std::optional<Patch> fold_constants(const Graph& g, const Node& n) {
   }
   if (values.size() != n.outputs.size()) return std::nullopt;
   return as_constants(g, n, values);
+}
+
+}  // namespace
+
+std::optional<Patch> fold_constants(const Graph& g, const Node& n) {
+  if (n.inputs.empty() && n.op->as<Constant>() != nullptr) return std::nullopt;
+  if (!n.op->pure() || !n.op->subgraphs().empty()) return std::nullopt;
+  if (n.op->as<ops::DequantizeLinear>() != nullptr) return std::nullopt;
+  return fold(g, n);
+}
+
+// Only what a kernel packs, or what is small: a table of embeddings stays in 8 bits.
+std::optional<Patch> fold_dequantised(const Graph& g, const Node& n) {
+  const Fact& out = n.outputs[0].fact;
+  if (!is_const(out.shape)) return std::nullopt;
+  const std::int64_t bytes =
+      checked_mul(concrete(out.shape).elements(), static_cast<std::int64_t>(size_of(out.dtype)));
+  if (bytes > g.limits.fold_bytes && !is_weight(g, output_of(n))) return std::nullopt;
+  return fold(g, n);
 }
 
 }  // namespace treadle::passes

@@ -47,7 +47,10 @@ class Driver {
   void run() {
     g_.prune();
     run_phase(Phase::Always);
-    if (options_.channels_last) run_phase(Phase::ChannelsLast);
+    if (options_.channels_last) {
+      run_phase(Phase::ChannelsLast);
+      run_phase(Phase::Last);
+    }
     g_.prune();
   }
 

@@ -7,7 +7,9 @@ std::span<const Rule> rules() {
   static constexpr Rule kRules[] = {
 #define TREADLE_PASS(function, kinds) {#function, kinds, function, Phase::Always},
 #define TREADLE_LAYOUT_PASS(function, kinds) {#function, kinds, function, Phase::ChannelsLast},
+#define TREADLE_LAST_PASS(function, kinds) {#function, kinds, function, Phase::Last},
 #include "passes/table.inc"
+#undef TREADLE_LAST_PASS
 #undef TREADLE_LAYOUT_PASS
 #undef TREADLE_PASS
   };
