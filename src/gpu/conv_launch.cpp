@@ -112,16 +112,27 @@ PreparedLaunch ConvPlan::depthwise(const ProductAddresses& at, const char* label
 }
 
 PreparedLaunch ConvPlan::ring(const ProductAddresses& at, const char* label) const {
-  const std::int64_t fours = divide_up(desc_.W_out, tk::kRingPixels);
-  const std::int64_t tiles = divide_up(fours, tk::kRingGroups);
-  const std::int64_t across = std::max<std::int64_t>(divide_up(fours, tiles), tk::kRingLeast);
-  // p.threads counts groups here: each has work.
-  const tk::DepthwiseParams p =
-      depthwise_params(at, divide_up(desc_.Cout, 2 * tk::kRingPairs), tiles);
+  const ConvDesc& d = desc_;
+  const RingShape shape = ring_shape(d, type_);
+  tk::DepthwiseRingParams p{};
+  p.epilogue = epilogue_params(epilogue_, type_, d.Cout, d.Cout, method_.vector, at);
+  p.window = window_of(d);
+  p.slabs = divisor(shape.slabs);
+  p.part = divisor(shape.part);
+  p.period = divisor(shape.period);
+  p.oH = narrow(d.H_out);
+  p.oW = narrow(d.W_out);
+  p.channels = narrow(d.Cout);
+  p.all_images = narrow(d.N);
+  p.images = narrow(shape.images);
+  p.down = method_.rows;
+  p.x_row = narrow(d.W * d.Cin);
+  p.y_row = narrow(checked_mul(d.W_out, p.epilogue.y_stride));
   return {method_.kernel,
-          {static_cast<std::uint32_t>(p.threads)},
-          {static_cast<std::uint32_t>(across * tk::kRingPairs)},
-          {at.left, at.right, at.bias, at.slope, at.residual, at.y},
+          {static_cast<std::uint32_t>(divide_up(shape.rows, method_.rows)),
+           static_cast<std::uint32_t>(shape.slabs * shape.tiles)},
+          {static_cast<std::uint32_t>(shape.threads())},
+          {at.left, at.right, at.bias, at.y},
           p,
           label};
 }

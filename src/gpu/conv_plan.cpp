@@ -30,6 +30,7 @@ constexpr Tile kAnyTiles[] = {
 
 constexpr std::int64_t kLeastTiledOutputs = 8;  // a group
 constexpr std::int64_t kMostStrips = 8;         // of rows, Depthwise
+constexpr std::int64_t kMostRows = 4096;        // a group, Ring
 constexpr double kIndexLimit = 2147483648.0;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
@@ -142,12 +143,18 @@ std::vector<int> downs(const ConvDesc& d) {
   }
   return all;
 }
-// The kernel whose groups of threads keep rows in shared memory, or kCount.
+std::int64_t pad_bottom(const ConvDesc& d) {
+  return d.H_out + d.kH - 1 - d.H - d.pad_top;
+}
+// The kernel whose groups of threads keep rows in shared memory, or kCount: `rows` of the images of
+// its parts a group.
 Method depthwise_ring(const ConvDesc& d, DType type, int rows) {
   const auto aligned = static_cast<std::int64_t>(16 / size_of(type));
+  const RingShape shape = ring_shape(d, type);
   Method m{Form::Ring, KernelId::kCount, 2, tk::kRingPixels, rows, {}};
   if (d.Cout == d.Cin && d.Cin % aligned == 0 && d.kH == d.kW && d.stride_h == 1 &&
-      d.stride_w == 1 && d.dilation_h == 1 && d.dilation_w == 1) {
+      d.stride_w == 1 && d.dilation_h == 1 && d.dilation_w == 1 && d.pad_top >= 0 &&
+      pad_bottom(d) >= 0 && tiles_can_index(d) && shape.slabs * shape.tiles <= 65535) {
     m.kernel = kernel_of(fmt::format("depthwise_{}x{}s1_ring", d.kH, d.kW), type);
   }
   return m;
@@ -188,31 +195,34 @@ Method fitted_down(const ConvDesc& d, DType type) {
   return best;
 }
 
-// The same of groups that keep rows in shared memory: four groups of kRingGroups run at a time on a
+// The same of groups that keep rows in shared memory: 12 warps of them run at a time on a
 // multiprocessor.
 Method fitted_ring(const ConvDesc& d, DType type) {
-  constexpr std::int64_t kAtOnce = 132 * 4 * tk::kRingGroups * tk::kRingPairs;
-  const std::int64_t fours =
-      std::max<std::int64_t>(divide_up(d.W_out, tk::kRingPixels), tk::kRingLeast);
-  Method best{Form::Ring, KernelId::kCount, 2, tk::kRingPixels, 1, {}};
+  const RingShape shape = ring_shape(d, type);
+  const std::int64_t at_once = 132 * (12 / divide_up(shape.threads(), 32));
+  const std::int64_t columns = shape.slabs * shape.tiles;
+  Method best;
   std::int64_t least = 0;
-  for (const int rows : downs(d)) {
-    if (rows == 1) continue;
-    const std::int64_t threads = d.N * divide_up(d.H_out, rows) * fours *
-                                 divide_up(d.Cin, 2 * tk::kRingPairs) * tk::kRingPairs;
-    const std::int64_t cost = divide_up(threads, kAtOnce) * (rows + d.kH);
-    if (threads < kAtOnce / 2 || (least != 0 && cost >= least)) continue;
+  for (std::int64_t down = d.kH; down <= std::min(shape.rows, kMostRows); ++down) {
+    const std::int64_t groups = columns * divide_up(shape.rows, down);
+    if (groups < at_once / 2) break;
+    const std::int64_t cost = divide_up(groups, at_once) * (down + d.kH - 1);
+    if (least != 0 && cost >= least) continue;
     least = cost;
-    best = depthwise_ring(d, type, rows);
+    best = depthwise_ring(d, type, static_cast<int>(down));
   }
   return best;
 }
 
+bool ring_finishes(const EpilogueDesc& epilogue) {
+  return epilogue.residual == ResidualAt::None && epilogue.act != kernels::Act::PRelu;
+}
+
 // The kernel for squares whose time is least as measured on an H200, or kCount: more pixels a
 // thread read less, fewer make more threads.
-Method fitted_square(const ConvDesc& d, DType type) {
+Method fitted_square(const ConvDesc& d, DType type, const EpilogueDesc& epilogue) {
   const Method ring = fitted_ring(d, type);
-  if (ring.kernel != KernelId::kCount) return ring;
+  if (ring.kernel != KernelId::kCount && ring_finishes(epilogue)) return ring;
   const Method down = fitted_down(d, type);
   if (down.kernel != KernelId::kCount) return down;
   const auto threads = [&](std::int64_t vector, std::int64_t pixels) {
@@ -265,8 +275,15 @@ std::vector<Named> all_variants(const ConvDesc& d, DType type) {
         }
       }
     }
-    for (const int rows : downs(d)) {
-      const Method m = depthwise_ring(d, type, rows);
+    std::vector<int> rows = downs(d);
+    if (const Method ring = fitted_ring(d, type); ring.form == Form::Ring) {
+      for (const int more : {0, 1, 2}) rows.push_back(ring.rows + more);
+    }
+    for (const int images : {1, 3}) {
+      if (d.N > images) rows.push_back(static_cast<int>(images * d.H_out + d.H_out / 2 + 1));
+    }
+    for (const int down : rows) {
+      const Method m = depthwise_ring(d, type, down);
       add(depthwise_name(d, m, true), m);
     }
     const Method m = depthwise_any(d, type);
@@ -288,9 +305,9 @@ std::vector<Named> all_variants(const ConvDesc& d, DType type) {
   return all;
 }
 
-Named chosen(const ConvDesc& d, DType type) {
+Named chosen(const ConvDesc& d, DType type, const EpilogueDesc& epilogue) {
   if (is_depthwise(d)) {
-    const Method square = fitted_square(d, type);
+    const Method square = fitted_square(d, type, epilogue);
     if (square.kernel != KernelId::kCount) return {depthwise_name(d, square, true), square};
     const Method any = depthwise_any(d, type);
     return {depthwise_name(d, any, false), any};
@@ -327,6 +344,22 @@ std::int64_t padded_n(const ConvDesc& d) {
 
 }  // namespace
 
+RingShape ring_shape(const ConvDesc& d, DType type) {
+  const std::int64_t channels = tk::kRingBytes / static_cast<std::int64_t>(size_of(type));
+  const std::int64_t threads = divide_up(std::max<std::int64_t>(d.W_out, 1), tk::kRingPixels);
+  RingShape shape{};
+  shape.slabs = divide_up(d.Cin, channels);
+  shape.tiles = divide_up(threads, tk::kRingAcross);
+  const std::int64_t across =
+      divide_up(divide_up(threads, shape.tiles), tk::kRingLeast) * tk::kRingLeast;
+  shape.part = across * channels / 2;
+  shape.images = divide_up(std::max<std::int64_t>(d.N, 1), tk::kRingAcross / across);
+  shape.parts = divide_up(std::max<std::int64_t>(d.N, 1), shape.images);
+  shape.period = d.H + std::max(d.pad_top, pad_bottom(d));
+  shape.rows = (shape.images - 1) * shape.period + d.H_out;
+  return shape;
+}
+
 ConvPlan::ConvPlan(const ConvDesc& desc, DType type, const EpilogueDesc& epilogue,
                    std::string_view variant)
     : type_(type), epilogue_(epilogue) {
@@ -336,7 +369,9 @@ ConvPlan::ConvPlan(const ConvDesc& desc, DType type, const EpilogueDesc& epilogu
   desc_ = merged(desc);
   check_sizes(desc_);
   check_epilogue(epilogue, desc.Cout);
-  Named n = variant.empty() ? chosen(desc_, type) : wanted(desc_, type, variant);
+  Named n = variant.empty() ? chosen(desc_, type, epilogue) : wanted(desc_, type, variant);
+  check(n.method.form != Form::Ring || ring_finishes(epilogue), ErrorKind::Unsupported,
+        "convolution on a device: variant '{}' takes neither a residual nor slopes", n.name);
   name_ = std::move(n.name);
   method_ = n.method;
 }

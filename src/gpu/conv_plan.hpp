@@ -31,6 +31,17 @@ enum class WeightLayout : std::uint8_t {
           // 0
 };
 
+// The groups of depthwise_ring: each takes a tile of the columns of a slab of channels, of as many
+// images at a time as it has parts.
+struct RingShape {
+  std::int64_t slabs, tiles;
+  std::int64_t part;           // threads
+  std::int64_t parts, images;  // images: of a part
+  std::int64_t period, rows;   // see tk::DepthwiseRingParams; rows: of the result of a part
+  std::int64_t threads() const { return part * parts; }
+};
+RingShape ring_shape(const kernels::ConvDesc& desc, DType type);
+
 class ConvPlan {
  public:
   // For f32, f16 and bf16 tensors. `variant`, one of conv_variants() or with "/n" for n splits of

@@ -54,6 +54,11 @@ TK_FN float tk_act_heavy(int act, float a, float v) {
   return 0.5f * v * (1.0f + tk_tanh(0.79788456080286536f * (v + 0.044715f * v * v * v)));
 }
 
+// Any activation without slopes of its own.
+TK_FN float tk_act(TK_PARAM EpilogueParams& e, float v) {
+  return e.act <= kActHardSwish ? tk_act_light(e, v, e.a) : tk_act_heavy(e.act, e.a, v);
+}
+
 // What columns [column, column + V) add and multiply.
 template <int V>
 TK_FN void tk_load_columns(TK_PARAM EpilogueParams& e, TK_GLOBAL const float* bias,

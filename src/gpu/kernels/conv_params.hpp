@@ -25,10 +25,10 @@ enum { kNoResidual, kResidualBeforeAct, kResidualAfterAct };
 enum { kDirectPixelsAThread = 4 };
 // depthwise_ring
 enum {
-  kRingPairs = 8,    // threads of a group along the channels, two channels each
-  kRingPixels = 4,   // columns a thread
-  kRingGroups = 14,  // threads of a group along the columns, at most
-  kRingLeast = 4     // and at least
+  kRingPixels = 7,   // columns a thread: as many as divide the widths of images that nets take
+  kRingBytes = 32,   // of a column that a part of a group takes
+  kRingAcross = 16,  // threads along the columns of a group, at most
+  kRingLeast = 4     // those of a part are a multiple of this
 };
 
 // What happens to a result before it is stored: kernels/epilogue.hpp. None and Relu come as clips
@@ -61,6 +61,23 @@ struct DepthwiseParams {
   tk_i32 down;             // rows a thread
 };
 static_assert(sizeof(DepthwiseParams) == 32 + 44 + 48 + 20, "no padding");
+
+// Groups of parts, all at the same rows and columns of other images: those of part i are `images` i
+// and on. Their rows are one sequence, in which an image takes `period` rows: window.pT rows of
+// zeros, its own, and rows of zeros that may be those before the next one. Row u of the result sees
+// rows u to u + kH - 1 of it and belongs to an image if u % period < oH.
+struct DepthwiseRingParams {
+  EpilogueParams epilogue;
+  WindowParams window;
+  tk_divisor slabs;  // of kRingBytes of channels
+  tk_divisor part;   // threads of a part
+  tk_divisor period;
+  tk_i32 oH, oW, channels;
+  tk_i32 all_images, images;  // images: of a part
+  tk_i32 down;                // rows of the result a group
+  tk_i32 x_row, y_row;        // elements from one row to the next
+};
+static_assert(sizeof(DepthwiseRingParams) == 32 + 44 + 36 + 32, "no padding");
 
 // Weights [kD, kH, kW, C, O]: C channels of the group's input, O of all groups' output.
 struct ConvDirectParams {

@@ -60,9 +60,8 @@ TK_FN void tk_load_pixels(TK_GLOBAL const T* x, TK_PARAM DepthwiseParams& p, int
   }
 }
 template <class T, int V, int K>
-TK_FN void tk_load_taps(TK_GLOBAL const T* w, TK_PARAM DepthwiseParams& p,
-                        TK_LOCAL tk_vec<V>* weight) {
-  TK_UNROLL for (int s = 0; s < K; ++s) tk_load_vec(w + s * p.weights, weight[s]);
+TK_FN void tk_load_taps(TK_GLOBAL const T* w, int channels, TK_LOCAL tk_vec<V>* weight) {
+  TK_UNROLL for (int s = 0; s < K; ++s) tk_load_vec(w + s * channels, weight[s]);
 }
 template <int V, int K, int S, int OWN>
 TK_FN void tk_add_row(TK_LOCAL const tk_vec<V>* in, TK_LOCAL const tk_vec<V>* weight,
@@ -81,7 +80,7 @@ TK_FN void tk_one_row(TK_GLOBAL const T* x, TK_GLOBAL const T* w, TK_PARAM Depth
                       int left, TK_LOCAL tk_results<OWN, 1, V>& sum) {
   tk_vec<V> in[(OWN - 1) * S + K], weight[K];
   tk_load_pixels<T, V, (OWN - 1) * S + K>(x, p, left, true, in);
-  tk_load_taps<T, V, K>(w, p, weight);
+  tk_load_taps<T, V, K>(w, p.weights, weight);
   tk_add_row<V, K, S, OWN>(in, weight, sum);
 }
 
@@ -109,7 +108,7 @@ TK_FN void depthwise_square(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w
     TK_UNROLL for (int r = 0; r < K; ++r) {
       const bool inside = tk_u32(t.top + r) < tk_u32(p.window.H);
       tk_load_pixels<T, V, Window::kColumns>(x + r * row, p, t.left, inside, in[r]);
-      tk_load_taps<T, V, K>(w + r * K * p.weights, p, weight[r]);
+      tk_load_taps<T, V, K>(w + r * K * p.weights, p.weights, weight[r]);
     }
     TK_UNROLL for (int r = 0; r < K; ++r) {
       if (tk_u32(t.top + r) < tk_u32(p.window.H)) tk_add_row<V, K, S, OWN>(in[r], weight[r], sum);
@@ -174,7 +173,8 @@ TK_FN void tk_finish_plain(TK_PARAM EpilogueParams& e, TK_LOCAL const tk_vec<V>&
   TK_UNROLL for (int o = 0; o < OWN; ++o) {
     tk_vec<V> r;
     TK_UNROLL for (int v = 0; v < V; ++v) r.v[v] = tk_clip(sum.v[o][v] + bias.v[v], e.a, e.b);
-    if (o < columns) tk_store_vec(y + o * e.y_stride, r);
+    if (o < columns) tk_store_vec(y, r);
+    y += tk_i64(e.y_stride);
   }
 }
 
@@ -240,7 +240,7 @@ TK_FN void depthwise_down(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
   tk_descent<T, V, K> t;
   TK_UNROLL for (int r = 0; r < K; ++r) {
     tk_vec<V> taps[K];
-    tk_load_taps<T, V, K>(w + (r * K * p.weights + part.channel), p, taps);
+    tk_load_taps<T, V, K>(w + (r * K * p.weights + part.channel), p.weights, taps);
     TK_UNROLL for (int s = 0; s < K; ++s) {
       TK_UNROLL for (int v = 0; v < V; ++v) t.weight[r][s][v] = taps[s].v[v];
     }

@@ -1,188 +1,253 @@
-// Depthwise convolution of many rows: a group of threads takes 16 channels of up to 56 neighbouring
-// columns of p.down rows of the output, and goes down the rows of x that these see, the next K - 1
-// of them on their way to shared memory. Beside depthwise_down, whose threads read x themselves, it
-// reads further ahead and asks for the edges of x once a group.
+// Depthwise convolution of many rows: parts of a group of threads take 32 bytes of channels of
+// neighbouring columns each and go down the rows of x that these see, the next K - 1 of them on
+// their way to shared memory. Beside depthwise_down, whose threads read x themselves, it reads
+// further ahead and asks for the edges of x once a group.
 #pragma once
 
 #include "gpu/kernels/depthwise.hpp"
 
 namespace tk {
 
-// Where columns of x lie in shared memory, in words: every two have a gap behind them, so that
-// threads that read at the same time read other banks.
+// Columns of x lie in shared memory one behind the other. Threads that read at the same time are
+// neighbours along the channels, then kRingPixels columns apart: an odd number, so that they read
+// other banks. A part has K - 1 columns beyond those of its threads.
 template <class T, int K>
 struct tk_ring {
   enum {
-    kColumn = int(kRingPairs) * int(tk_packed<T, 2>::kWords),
-    kTwo = 5 * kColumn / 2,
-    kChunks = kColumn / 4,  // of 16 bytes, a column
-    kRow = 2 * kTwo * (kRingGroups + (K + 2) / 4),
-    // Rounds in which the threads of a group copy a row: (groups + 1) 4 kChunks / (8 groups).
-    kRounds = (4 * kChunks * (kRingLeast + (K + 2) / 4) + kRingPairs * kRingLeast - 1) /
-              (kRingPairs * kRingLeast)
+    kChannels = int(kRingBytes) / int(sizeof(T)),
+    kPairs = kChannels / 2,          // threads along the channels
+    kWords = int(kRingBytes) / 4,    // a column
+    kChunks = int(kRingBytes) / 16,  // that a thread copies at a time
+    kColumns = int(kRingPixels) + K - 1,
+    kRow = (int(kRingAcross) * int(kRingPixels) +
+            int(kRingAcross) / int(kRingLeast) * (K - 1)) * kWords,
+    // Rounds in which the threads of the smallest part copy a row.
+    kRounds = ((kRingLeast * kRingPixels + K - 1) * kChunks + kPairs * kRingLeast - 1) /
+              (kPairs * kRingLeast)
   };
 };
 template <class T, int K>
 struct tk_ring_shared {
   tk_u32x4 rows[K * tk_ring<T, K>::kRow / 4];
 };
-typedef tk_ring_shared<float, 5> tk_ring_5_f32;
 typedef tk_ring_shared<tk_half, 5> tk_ring_5_f16;
 
 TK_FN void tk_shared_words(TK_SHARED const tk_u32* p, TK_LOCAL tk_words<1>& r) {
   r.v[0] = *p;
 }
-TK_FN void tk_shared_words(TK_SHARED const tk_u32* p, TK_LOCAL tk_words<2>& r) {
-  const tk_u32x2 q = *(TK_SHARED const tk_u32x2*)p;
-  r.v[0] = q.x;
-  r.v[1] = q.y;
-}
 
+enum { kRingOut = -0x7fffffff - 1 };
 // What a thread copies of each row: 16 bytes a round.
 template <class T, int K>
 struct tk_ring_copy {
-  TK_GLOBAL const T* from;            // of the first round
-  int step;                           // to that of the next
-  int to, to_step;                    // in units of 16 bytes
-  bool last;                          // it takes part in the last round
-  bool take[tk_ring<T, K>::kRounds];  // there is such a column and channel
+  TK_GLOBAL const T* from;  // of the first round
+  int step;                 // to that of the next
+  int to, to_step;          // in units of 16 bytes
+  tk_i32 take;              // bit q: round q has such a column and channel; kRingOut: it has no last
 };
 template <class T, int K>
-TK_FN void tk_fetch_row(TK_LOCAL tk_ring_copy<T, K>& copy, tk_i64 row, bool there, int slot,
+TK_FN void tk_fetch_row(TK_LOCAL tk_ring_copy<T, K>& copy, int row, int slot,
                         TK_SHARED tk_ring_shared<T, K>& s) {
   TK_UNROLL for (int q = 0; q < tk_ring<T, K>::kRounds; ++q) {
-    if (there && (q + 1 < tk_ring<T, K>::kRounds || copy.last)) {
+    if (q + 1 < tk_ring<T, K>::kRounds || copy.take >= 0) {
       tk_async_copy16(s.rows + (copy.to + q * copy.to_step + slot * (tk_ring<T, K>::kRow / 4)),
-                      copy.from + q * copy.step, copy.take[q]);
+                      copy.from + q * copy.step, (copy.take >> q & 1) != 0);
     }
   }
   copy.from += row;
-  tk_async_commit();
 }
 
-// Kernels of K x K without dilation, stride 1, multiplier 1; pixels of x and y begin at 16 bytes.
-template <bool PLAIN, class T, int K>
-TK_FN void tk_ring_rows(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
-                        TK_GLOBAL const float* bias, TK_GLOBAL const float* slope,
-                        TK_GLOBAL const T* residual, TK_GLOBAL T* y, TK_PARAM DepthwiseParams& p,
-                        TK_SHARED tk_ring_shared<T, K>& s) {
-  typedef tk_ring<T, K> Ring;
-  enum { kColumns = kRingPixels + K - 1, kElements = 16 / int(sizeof(T)) };
-  const int thread = int(c.tid.x), threads = int(c.bdim.x), groups = threads / kRingPairs;
-  int slab = int(c.bid.x);
-  int tile = tk_divmod(slab, p.channels);
-  int strip = tk_divmod(tile, p.columns);
-  const int image = tk_divmod(strip, p.rows);
-  const int own = thread / kRingPairs;
-  const int channel = slab * (2 * kRingPairs) + thread % kRingPairs * 2;
-  const int column = (tile * groups + own) * kRingPixels;
-  const int top = strip * p.down - p.window.pT;
-  const int rows = tk_imin(p.down, p.oH - strip * p.down);
-  const tk_i64 row = tk_i64(p.window.W) * p.window.pixel;
-
+// A way down. Row i of x is row t of the windows of row i - t of the result, whose sums are sum[t].
+template <class T, int K>
+struct tk_ring_way {
   tk_ring_copy<T, K> copy;
-  TK_UNROLL for (int q = 0; q < Ring::kRounds; ++q) {
-    const int i = thread + q * threads, at = i / Ring::kChunks, chunk = i % Ring::kChunks;
-    const int left = tile * groups * kRingPixels - p.window.pL + at;
-    const int first = slab * (2 * kRingPairs) + chunk * kElements;
-    copy.last = at < (groups + (K + 2) / 4) * 4;
-    copy.take[q] = tk_u32(left) < tk_u32(p.window.W) && first < p.weights;
-  }
-  const int left = thread / Ring::kChunks;
-  copy.to = (left / 2 * Ring::kTwo + left % 2 * Ring::kColumn) / 4 + thread % Ring::kChunks;
-  copy.to_step = threads / Ring::kChunks / 2 * (Ring::kTwo / 4);  // an even number of columns
-  copy.step = threads / Ring::kChunks * p.window.pixel;
-  copy.from =
-      x + ((tk_i64(image) * p.window.H + top) * row +
-           ((tile * groups * kRingPixels - p.window.pL + thread / Ring::kChunks) * p.window.pixel +
-            slab * (2 * kRingPairs) + thread % Ring::kChunks * kElements));
-  TK_UNROLL for (int i = 0; i < K - 1; ++i) {
-    tk_fetch_row<T, K>(copy, row, tk_u32(top + i) < tk_u32(p.window.H), i, s);
-  }
-
-  const bool live = channel < p.weights;
   float weight[K][K][2];
-  TK_UNROLL for (int r = 0; r < K; ++r) {
-    tk_vec<2> taps[K];
-    tk_load_taps<T, 2, K>(w + (r * K * p.weights + (live ? channel : 0)), p, taps);
-    TK_UNROLL for (int k = 0; k < K; ++k) {
-      TK_UNROLL for (int v = 0; v < 2; ++v) weight[r][k][v] = taps[k].v[v];
+  tk_results<kRingPixels, 1, 2> sum[K];
+  tk_vec<2> biases;
+  TK_SHARED const tk_u32* from;  // the first column of a row in shared memory
+  int slot, ahead;               // of row i and of that on its way
+  TK_GLOBAL T* to;
+  int columns;  // that the thread stores
+  int end;            // rows of the part, of x
+  int first, rows;    // of the result
+  int i;              // row of x, from `first` on
+  int steady, until;  // rows from `steady` on are all in the middle of an image
+};
+template <class T, int K>
+TK_FN void tk_ring_read(TK_SHARED const tk_u32* from, TK_LOCAL tk_vec<2>* in) {
+  typedef tk_ring<T, K> Ring;
+  TK_UNROLL for (int k = 0; k < Ring::kColumns; ++k) {
+    tk_words<tk_packed<T, 2>::kWords> words;
+    tk_shared_words(from + k * Ring::kWords, words);
+    tk_packed<T, 2>::widen(words, in[k]);
+  }
+}
+// Goes from the windows of the row before to those of this: sum[t] becomes sum[t - 1] and what row t
+// of its windows adds, where `adds`.
+template <class T, int K>
+TK_FN void tk_ring_add(TK_LOCAL tk_ring_way<T, K>& way, TK_LOCAL const tk_vec<2>* in, int t,
+                       bool adds) {
+  TK_UNROLL for (int o = 0; o < kRingPixels; ++o) {
+    TK_UNROLL for (int v = 0; v < 2; ++v) {
+      way.sum[t].v[o][v] = t == 0 ? 0.0f : way.sum[t - 1].v[o][v];
     }
   }
-  tk_vec<2> biases, slopes;
-  tk_load_columns(p.epilogue, bias, slope, channel, p.weights, biases, slopes);
-  tk_place place;
-  place.base = (tk_i64(image) * p.oH + strip * p.down) * p.oW;
-  place.row = column;
-  place.row_gap = 0;
-  place.height = live ? p.oW : 0;
-  place.column = channel;
-  place.column_gap = 0;
-  place.width = p.weights;
-  const int columns = place.height - column;
-  const tk_i64 y_row = tk_i64(p.oW) * p.epilogue.y_stride;
-  TK_GLOBAL T* to = y + ((place.base + column) * p.epilogue.y_stride + channel);
-  TK_SHARED const tk_u32* mine = (TK_SHARED const tk_u32*)s.rows + own * (2 * Ring::kTwo) +
-                                 thread % kRingPairs * tk_packed<T, 2>::kWords;
+  if (!adds) return;
+  TK_UNROLL for (int k = 0; k < K; ++k) {
+    TK_UNROLL for (int o = 0; o < kRingPixels; ++o) {
+      TK_UNROLL for (int v = 0; v < 2; ++v) {
+        way.sum[t].v[o][v] = tk_fma(in[o + k].v[v], way.weight[t][k][v], way.sum[t].v[o][v]);
+      }
+    }
+  }
+}
 
-  // Row i of x is row t of the windows of row i - t of the output, whose sums are sum[(i - t) % K].
-  tk_results<kRingPixels, 1, 2> sum[K];
-  TK_UNROLL for (int a = 0; a < K; ++a) tk_clear(sum[a]);
-  int i = 0;
-  TK_NO_UNROLL while (true) {
-    TK_UNROLL for (int phase = 0; phase < K; ++phase) {
+// Whether the next row of x on its way is one, whether row i is, and whether a row of the result is
+// done, where not every window that row i is part of is within the same image.
+template <class T, int K>
+TK_FN void tk_ring_edge(TK_PARAM DepthwiseRingParams& p, TK_LOCAL tk_ring_way<T, K>& way,
+                        TK_LOCAL bool& there, TK_LOCAL bool& row, TK_LOCAL bool& done) {
+  int next = way.first + way.i + (K - 1), at = way.first + way.i, last = way.first + way.i - (K - 1);
+  if (next >= way.end) way.copy.take &= kRingOut;
+  tk_divmod(next, p.period);
+  there = way.i < way.rows && tk_u32(next - p.window.pT) < tk_u32(p.window.H);
+  tk_divmod(at, p.period);
+  row = tk_u32(at - p.window.pT) < tk_u32(p.window.H);
+  done = way.i >= K - 1;
+  if (done) {
+    if (last >= way.end) way.columns = 0;
+    tk_divmod(last, p.period);
+    done = last < p.oH;
+  }
+  const int start = way.i - at;  // of the image
+  way.steady = tk_imax(K - 1, start + tk_imax(p.window.pT, K));
+  way.until = tk_imin(way.rows,
+                      start + tk_imin(p.window.pT + p.window.H - (K - 1), p.oH + (K - 1)));
+}
+// The row that is done, without residual or slopes.
+template <class T, int K>
+TK_FN void tk_ring_store(TK_PARAM DepthwiseRingParams& p, TK_LOCAL tk_ring_way<T, K>& way) {
+  TK_LOCAL tk_results<kRingPixels, 1, 2>& sum = way.sum[K - 1];
+  if (p.epilogue.act <= kActClip && p.epilogue.vectors) {
+    tk_finish_plain(p.epilogue, way.biases, way.columns, way.to, sum);
+  } else {
+    // One copy of the long code: each turn takes the first sum, and the others move up.
+    TK_NO_UNROLL for (int n = 0; n < 2 * tk_imin(way.columns, kRingPixels); ++n) {
+      const float bias = n % 2 == 0 ? way.biases.v[0] : way.biases.v[1];
+      tk_store(way.to + (n / 2 * p.epilogue.y_stride + n % 2), tk_act(p.epilogue, sum.v[0][0] + bias));
+      TK_UNROLL for (int o = 0; o < kRingPixels; ++o) {
+        sum.v[o][0] = sum.v[o][1];
+        if (o + 1 < kRingPixels) sum.v[o][1] = sum.v[o + 1][0];
+      }
+    }
+  }
+  way.to += p.y_row;
+}
+template <class T, int K>
+TK_FN void tk_ring_advance(TK_LOCAL tk_ring_way<T, K>& way) {
+  way.ahead = way.slot;
+  way.slot = way.slot == K - 1 ? 0 : way.slot + 1;
+  ++way.i;
+}
+template <class T, int K>
+TK_FN void tk_ring_run(TK_CTX c, TK_PARAM DepthwiseRingParams& p, TK_LOCAL tk_ring_way<T, K>& way,
+                       TK_SHARED tk_ring_shared<T, K>& s) {
+  tk_vec<2> in[tk_ring<T, K>::kColumns];
+  TK_NO_UNROLL while (way.i < way.rows + K - 1) {
+    tk_async_wait<K - 2>();
+    TK_BARRIER(c);
+    bool there, row, done;
+    tk_ring_edge<T, K>(p, way, there, row, done);
+    if (there) tk_fetch_row<T, K>(way.copy, p.x_row, way.ahead, s);
+    tk_async_commit();
+    if (row) tk_ring_read<T, K>(way.from + way.slot * tk_ring<T, K>::kRow, in);
+    TK_UNROLL for (int t = K - 1; t >= 0; --t) {
+      tk_ring_add<T, K>(way, in, t, row && tk_u32(way.i - t) < tk_u32(way.rows));
+    }
+    if (done) tk_ring_store<T, K>(p, way);
+    tk_ring_advance<T, K>(way);
+    if (way.i < way.steady) continue;
+    TK_NO_UNROLL while (way.i < way.until) {
       tk_async_wait<K - 2>();
       TK_BARRIER(c);
-      const int next = i + K - 1;
-      tk_fetch_row<T, K>(copy, row, next < rows + K - 1 && tk_u32(top + next) < tk_u32(p.window.H),
-                         (phase + K - 1) % K, s);
-      if (tk_u32(top + i) < tk_u32(p.window.H)) {
-        tk_vec<2> in[kColumns];
-        TK_UNROLL for (int k = 0; k < kColumns; ++k) {
-          tk_words<tk_packed<T, 2>::kWords> words;
-          tk_shared_words(mine + (phase * Ring::kRow + k / 2 * Ring::kTwo + k % 2 * Ring::kColumn),
-                          words);
-          tk_packed<T, 2>::widen(words, in[k]);
-        }
-        TK_UNROLL for (int t = 0; t < K; ++t) {
-          if (tk_u32(i - t) >= tk_u32(rows)) continue;
-          TK_LOCAL tk_results<kRingPixels, 1, 2>& of = sum[(phase + K - t) % K];
-          TK_UNROLL for (int k = 0; k < K; ++k) {
-            TK_UNROLL for (int o = 0; o < kRingPixels; ++o) {
-              TK_UNROLL for (int v = 0; v < 2; ++v) {
-                of.v[o][v] = tk_fma(in[o + k].v[v], weight[t][k][v], of.v[o][v]);
-              }
-            }
-          }
-        }
-      }
-      const int done = (phase + 1) % K;
-      if (i >= K - 1) {
-        if (PLAIN) {
-          tk_finish_plain(p.epilogue, biases, columns, to, sum[done]);
-        } else {
-          tk_finish_all<kRingPixels>(p.epilogue, place, bias, slope, residual, y, sum[done]);
-        }
-        to += y_row;
-        place.base += p.oW;
-        if (i == rows + K - 2) return;
-      }
-      tk_clear(sum[done]);
-      ++i;
+      tk_fetch_row<T, K>(way.copy, p.x_row, way.ahead, s);
+      tk_async_commit();
+      tk_ring_read<T, K>(way.from + way.slot * tk_ring<T, K>::kRow, in);
+      TK_UNROLL for (int t = K - 1; t >= 0; --t) tk_ring_add<T, K>(way, in, t, true);
+      tk_ring_store<T, K>(p, way);
+      tk_ring_advance<T, K>(way);
     }
   }
 }
 
+// Kernels of K x K without dilation, stride 1, multiplier 1; pixels of x begin at 16 bytes; neither
+// slopes nor a residual.
 template <class T, int K>
 TK_FN void depthwise_ring(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
-                          TK_GLOBAL const float* bias, TK_GLOBAL const float* slope,
-                          TK_GLOBAL const T* residual, TK_GLOBAL T* y, TK_PARAM DepthwiseParams& p,
-                          TK_SHARED tk_ring_shared<T, K>& s) {
-  if (p.epilogue.act <= kActClip && p.epilogue.residual == kNoResidual && p.epilogue.vectors) {
-    tk_ring_rows<true, T, K>(c, x, w, bias, slope, residual, y, p, s);
-  } else {
-    tk_ring_rows<false, T, K>(c, x, w, bias, slope, residual, y, p, s);
+                          TK_GLOBAL const float* bias, TK_GLOBAL T* y,
+                          TK_PARAM DepthwiseRingParams& p, TK_SHARED tk_ring_shared<T, K>& s) {
+  typedef tk_ring<T, K> Ring;
+  int thread = int(c.tid.x), slab = int(c.bid.y);
+  const int threads = int(p.part.divisor), across = threads / Ring::kPairs;
+  const int which = tk_divmod(thread, p.part);
+  const int tile = tk_divmod(slab, p.slabs);
+  tk_ring_way<T, K> way;
+  way.first = int(c.bid.x) * p.down;
+  way.rows = tk_imin(p.down, (p.images - 1) * int(p.period.divisor) + p.oH - way.first);
+  way.end = tk_imin(p.images, p.all_images - which * p.images) * int(p.period.divisor);
+  way.steady = way.until = way.i = way.slot = 0;
+  way.ahead = K - 1;
+  const int left = tile * (across * kRingPixels), own = thread / Ring::kPairs * kRingPixels;
+  const int channel = slab * Ring::kChannels + thread % Ring::kPairs * 2;
+  int at = way.first;
+  const int image = tk_divmod(at, p.period);
+
+  const int before = which * (across * kRingPixels + K - 1);  // columns
+  way.from = (TK_SHARED const tk_u32*)s.rows + (before + own) * Ring::kWords +
+             thread % Ring::kPairs * tk_packed<T, 2>::kWords;
+  const int column = thread / Ring::kChunks, step = threads / Ring::kChunks;
+  const int chunk = slab * Ring::kChannels + thread % Ring::kChunks * (16 / int(sizeof(T)));
+  const int above = tk_imin(tk_imax(at - p.window.pT, 0), p.window.H);  // rows of x in the image
+  way.copy.from = x + ((tk_i64(which * p.images + image) * p.window.H + above) * p.x_row +
+                       ((left - p.window.pL + column) * p.window.pixel + chunk));
+  way.copy.step = step * p.window.pixel;
+  way.copy.to = before * Ring::kChunks + thread;
+  way.copy.to_step = threads;
+  way.copy.take = column + (Ring::kRounds - 1) * step < across * kRingPixels + K - 1 ? 0 : kRingOut;
+  TK_UNROLL for (int q = 0; q < Ring::kRounds; ++q) {
+    const int k = column + q * step;
+    if (way.first < way.end && chunk < p.channels &&
+        tk_u32(left - p.window.pL + k) < tk_u32(p.window.W)) {
+      way.copy.take |= 1 << q;
+    }
   }
+  TK_UNROLL for (int i = 0; i < K - 1; ++i) {
+    int next = way.first + i;
+    if (next >= way.end) way.copy.take &= kRingOut;
+    tk_divmod(next, p.period);
+    if (tk_u32(next - p.window.pT) < tk_u32(p.window.H)) {
+      tk_fetch_row<T, K>(way.copy, p.x_row, i, s);
+    }
+    tk_async_commit();
+  }
+
+  const bool live = channel < p.channels;
+  TK_UNROLL for (int r = 0; r < K; ++r) {
+    tk_vec<2> taps[K];
+    tk_load_taps<T, 2, K>(w + (r * K * p.channels + (live ? channel : 0)), p.channels, taps);
+    TK_UNROLL for (int k = 0; k < K; ++k) {
+      TK_UNROLL for (int v = 0; v < 2; ++v) way.weight[r][k][v] = taps[k].v[v];
+    }
+  }
+  tk_fill_vec(0.0f, way.biases);
+  if (p.epilogue.bias) {
+    tk_load_some(bias + channel, p.channels - channel, p.epilogue.vectors != 0, way.biases);
+  }
+  const tk_i64 place = (tk_i64(which * p.images + image) * p.oH + tk_imin(at, p.oH)) * p.oW;
+  way.columns = live ? p.oW - (left + own) : 0;
+  way.to = y + ((place + left + own) * p.epilogue.y_stride + channel);
+  TK_UNROLL for (int t = 0; t < K; ++t) tk_clear(way.sum[t]);
+  tk_ring_run<T, K>(c, p, way, s);
 }
 
 }  // namespace tk
