@@ -256,9 +256,16 @@ def dequantize(r, op):
     dtype = r.pick((np.int8, np.uint8, np.int32) if opset < 21 else (np.int8, np.uint8, np.int32, np.int16, np.uint16))
     axis, sizes = quantisation(r, shape)
     inputs = {"x": r.array(shape, dtype, 0.3), "s": scales(r, sizes)}
+    if opset >= 19 and r.chance(0.2):
+        inputs["s"] = inputs["s"].astype(np.float16)
+    block = None
+    if opset == 21 and axis is not None and r.chance(0.4):
+        block = r.integer(1, max(1, shape[axis]))
+        sizes = tuple(-(-s // block) if i == axis % len(shape) else s for i, s in enumerate(shape))
+        inputs["s"] = scales(r, sizes)
     if r.chance(0.8):
         inputs["z"] = r.array(sizes, dtype) if dtype != np.int32 else np.zeros(sizes, dtype)
-    return Case(op, inputs, {"axis": axis}, opset=opset, may_be_constant=("x", "s", "z"))
+    return Case(op, inputs, {"axis": axis, "block_size": block}, opset=opset, may_be_constant=("x", "s", "z"))
 
 
 @generator("DynamicQuantizeLinear")
@@ -292,24 +299,32 @@ def qlinear_matmul(r, op):
     return Case(op, inputs, opset=opset, may_be_constant=("b", "bs", "bz"), steps=1)
 
 
+def small_weights(r, shape, dtype):
+    """Not so large that two products of i8 weights with u8 overflow 16 bits, as they do in ONNX Runtime on some machines."""
+    return r.array(shape, dtype, low=-63 if dtype == np.int8 else 0, high=63) if r.chance(0.5) else r.array(shape, dtype, 0.5)
+
+
 @generator("MatMulInteger")
 def matmul_integer(r, op):
-    m, n, k = r.size(0), r.size(0), r.size(0)
-    a, b = r.array((m, k), r.pick((np.int8, np.uint8)), 0.5), r.array((k, n), r.pick((np.int8, np.uint8)), 0.5)
+    m, n, k, batch = r.size(0), r.size(0), r.size(0), r.shape(0, 2, 0)
+    at, bt = r.pick((np.int8, np.uint8)), r.pick((np.int8, np.uint8))
+    a, b = r.array((*batch, m, k), at, 0.5), small_weights(r, (*(batch if r.chance(0.4) else ()), k, n), bt)
     inputs = {"a": a, "b": b}
     if r.chance(0.6):
         inputs["az"] = r.array((), a.dtype)
-        inputs["bz"] = r.array((), b.dtype)
-    return Case(op, inputs, opset=10, may_be_constant=("b",))
+        inputs["bz"] = r.array((n,) if b.ndim == 2 and r.chance(0.4) else (), b.dtype)
+    return Case(op, inputs, opset=10, may_be_constant=("b", "bz"))
 
 
 @generator("ConvInteger")
 def conv_integer(r, op):
-    kernel, attributes, size = window(r, 2)
-    c, o = r.integer(1, 6), r.integer(1, 6)
-    x, w = r.array((1, c, *size), np.uint8, 0.5), r.array((o, c, *kernel), np.uint8, 0.5)
+    kernel, attributes, size = window(r, r.pick((1, 2, 2, 3)))
+    group = r.pick((1, 1, 2, 5))
+    c, o = group * r.integer(1, 6), group * r.integer(1, 6)
+    wt = r.pick((np.uint8, np.int8))
+    x, w = r.array((r.integer(1, 2), c, *size), np.uint8, 0.5), small_weights(r, (o, c // group, *kernel), wt)
     inputs = {"x": x, "w": w}
     if r.chance(0.6):
         inputs["xz"] = r.array((), np.uint8)
-        inputs["wz"] = r.array((), np.uint8)
-    return Case(op, inputs, attributes, opset=10)
+        inputs["wz"] = r.array((), wt)
+    return Case(op, inputs, {**attributes, "group": group}, opset=10, may_be_constant=("w", "wz"))

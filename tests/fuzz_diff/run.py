@@ -38,6 +38,7 @@ import generators_contrib  # noqa: E402,F401  pylint: disable=unused-import
 import generators_control  # noqa: E402,F401  pylint: disable=unused-import
 import generators_ml  # noqa: E402,F401  pylint: disable=unused-import
 import generators_nn  # noqa: E402,F401  pylint: disable=unused-import
+import generators_quantised  # noqa: E402,F401  pylint: disable=unused-import
 import generators_other  # noqa: E402,F401  pylint: disable=unused-import
 
 PATHS = ("session", "reference")
