@@ -11,6 +11,7 @@ GENERATORS = {}
 FLOATS = (np.float32, np.float32, np.float32, np.float64)
 INTS = (np.int32, np.int32, np.int64, np.uint8, np.int8, np.int16, np.uint16)
 NUMBERS = FLOATS + INTS
+TAME = 1e6
 
 
 def generator(*names):
@@ -26,6 +27,7 @@ def generator(*names):
 class Value:
     tensor: tf.Tensor
     exact: bool                       # has no rounding errors: an input, or elements of one
+    tame: bool = False                # surely holds neither NaN nor infinities nor huge numbers
 
     @property
     def shape(self):
@@ -57,9 +59,10 @@ class Builder:
     def fresh(self, shape, dtype, low=None, high=None, edges=0.1, constant=0.2):
         """An input of the graph, or a constant."""
         array = np.asarray(self.r.array(shape, dtype, edges, low, high))
+        tame = array.dtype.kind != "f" or bool(np.all(np.abs(array) < TAME))
         if self.r.chance(constant):
-            return Value(tf.constant(array), True)
-        value = Value(self.fresh_of(array), True)
+            return Value(tf.constant(array), True, tame)
+        value = Value(self.fresh_of(array), True, tame)
         self.values.append(value)
         return value
 
@@ -89,6 +92,15 @@ class Builder:
         """A value of this shape and dtype."""
         fits = [v for v in self.known() if v.shape == tuple(shape) and v.dtype == dtype and (v.exact or not exact)]
         return self.use(self.r.pick(fits) if fits and self.r.chance(0.5) else self.fresh(shape, dtype, **options))
+
+    def tame(self, value):
+        """Ones in place of NaN, infinities and huge numbers, where TensorFlow's kernels have other answers for one operator or
+        answers that the order of their arithmetic decides (docs/accuracy.md)."""
+        if value.tame or value.dtype.kind != "f":
+            return value
+        one = tf.constant(1, value.dtype)
+        fine = raw.Less(x=raw.Abs(x=value.tensor), y=tf.constant(TAME, value.dtype))
+        return Value(raw.SelectV2(condition=fine, t=value.tensor, e=one), value.exact, True)
 
     def use(self, value):
         self.used.add(id(value))

@@ -124,20 +124,20 @@ def bias_add(b, op):
 
 @generator("MatMul")
 def matmul(b, _):
-    x = b.take(FLOATS + (np.int32,), 2, 2)
+    x = b.tame(b.take(FLOATS + (np.int32,), 2, 2))
     ta, tb = b.r.chance(0.3), b.r.chance(0.3)
     inner, n = x.shape[0 if ta else 1], b.r.size(0.02)
-    y = b.like((n, inner) if tb else (inner, n), x.dtype)
+    y = b.tame(b.like((n, inner) if tb else (inner, n), x.dtype))
     return computed(raw.MatMul(a=x.tensor, b=y.tensor, transpose_a=ta, transpose_b=tb))
 
 
 @generator("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def batch_matmul(b, op):
-    x = b.take(FLOATS + (np.int32,), 2, 4)
+    x = b.tame(b.take(FLOATS + (np.int32,), 2, 4))
     ta, tb = b.r.chance(0.3), b.r.chance(0.3)
     inner, n = x.shape[-2 if ta else -1], b.r.size(0.02)
     batch = x.shape[:-2] if op == "BatchMatMul" else b.r.part(x.shape[:-2])
-    y = b.like(batch + ((n, inner) if tb else (inner, n)), x.dtype)
+    y = b.tame(b.like(batch + ((n, inner) if tb else (inner, n)), x.dtype))
     more = {"Tout": x.dtype} if op == "BatchMatMulV3" else {}
     return computed(getattr(raw, op)(x=x.tensor, y=y.tensor, adj_x=ta, adj_y=tb, **more))
 
@@ -150,7 +150,7 @@ def einsum(b, _):
     right = "".join(b.r.g.permutation(list(letters))[:b.r.integer(1, 3)])
     every = sorted(set(left + right))
     out = "".join(b.r.g.permutation(every)[:b.r.integer(0, len(every))])
-    inputs = [b.like([sizes[c] for c in s], np.dtype(np.float32)).tensor for s in (left, right)]
+    inputs = [b.tame(b.like([sizes[c] for c in s], np.dtype(np.float32))).tensor for s in (left, right)]
     if b.r.chance(0.2):
         out = "".join(b.r.g.permutation(list(left))[:b.r.integer(0, len(left))])
         return computed(raw.Einsum(inputs=inputs[:1], equation=f"{left}->{out}"))
@@ -178,6 +178,7 @@ def reduction(b, op):
         x = b.take(FLOATS + INTS, edges=0.2)
     else:
         x = b.take(FLOATS if op != "Sum" else FLOATS + (np.int32, np.int64), edges=0.05)
+        x = b.tame(x) if op == "EuclideanNorm" else x
     made = getattr(raw, op)(input=x.tensor, axis=axes_of(b, x), keep_dims=b.r.chance(0.4))
     return moved(made) if op in ("Max", "Min", "All", "Any") else computed(made)
 

@@ -234,7 +234,7 @@ def one_hot(b, _):
 
 @generator("TopKV2")
 def top_k(b, _):
-    x = b.take(FLOATS + (np.int32, np.uint8), 1, 3, exact=True, where=lambda s: 0 not in s, edges=0)
+    x = b.tame(b.take(FLOATS + (np.int32, np.uint8), 1, 3, exact=True, where=lambda s: 0 not in s, edges=0))
     k = b.r.integer(0, x.shape[-1])
     return moved(list(raw.TopKV2(input=x.tensor, k=np.int32(k))))
 
@@ -243,7 +243,7 @@ def top_k(b, _):
 def dynamic(b, op):
     if op == "Where":
         return moved(raw.Where(condition=b.take((np.bool_, np.float32, np.int32), 1, 4, exact=True).tensor))
-    x = b.take((np.int32, np.int64, np.float32), 1, 1, exact=True, edges=0)
+    x = b.tame(b.take((np.int32, np.int64, np.float32), 1, 1, exact=True, edges=0))
     return moved(list(getattr(raw, op)(x=x.tensor, out_idx=index_type(b))))
 
 
@@ -257,7 +257,10 @@ def scatter(b, op):
     count = min(rows, b.r.integer(1, 5))
     flat = b.r.g.choice(rows, count, replace=op not in ("TensorScatterUpdate",))
     indices = np.stack(np.unravel_index(flat, x.shape[:depth]), -1).astype(kind)
-    updates = b.like((count,) + x.shape[depth:], x.dtype).tensor
+    updates = b.like((count,) + x.shape[depth:], x.dtype)
+    if op in ("TensorScatterMax", "TensorScatterMin"):
+        x, updates = b.tame(x), b.tame(updates)
+    updates = updates.tensor
     if op == "ScatterNd":
         return computed(raw.ScatterNd(indices=held(b, indices), updates=updates, shape=np.array(x.shape, kind)))
     return computed(getattr(raw, op)(tensor=x.tensor, indices=held(b, indices), updates=updates))
@@ -289,11 +292,13 @@ def band_part(b, _):
 @generator("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin", "SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax",
            "SegmentMin")
 def segment(b, op):
-    x = b.take((np.float32,), 1, 3, where=lambda s: s and s[0] > 0)
+    large = op.endswith(("Max", "Min"))
+    x = b.take(FLOATS + (np.int32, np.uint8) if large else (np.float32,), 1, 3, where=lambda s: s and s[0] > 0)
+    x = b.tame(x) if large else x
     kind = index_type(b)
     rows = x.shape[0]
     if op.startswith("Unsorted"):
         ids = b.fresh((rows,), kind, low=-1 if b.r.chance(0.2) else 0, high=4, edges=0)
         return computed(getattr(raw, op)(data=x.tensor, segment_ids=ids.tensor, num_segments=np.int32(5)))
-    steps = b.r.array((rows,), kind, low=0, high=1 if op in ("SegmentSum", "SegmentMean") and b.r.chance(0.5) else 1)
+    steps = b.r.array((rows,), kind, low=0, high=b.r.pick((1, 1, 2)))
     return computed(getattr(raw, op)(data=x.tensor, segment_ids=np.cumsum(steps).astype(kind)))

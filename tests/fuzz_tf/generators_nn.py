@@ -13,6 +13,10 @@ def image(b, spatial=2, dtypes=(np.float32,), channels=8):
     return b.take(dtypes, spatial + 2, spatial + 2, where=lambda s: 0 not in s and s[-1] <= 40, make=make)
 
 
+def tame_image(b, spatial=2, **options):
+    return b.tame(image(b, spatial, **options))
+
+
 def along(values, spatial_first=False):
     return [1, 1, *values] if spatial_first else [1, *values, 1]
 
@@ -36,17 +40,17 @@ def more_padding(explicit):
 
 @generator("Conv2D", "DepthwiseConv2dNative")
 def conv(b, op):
-    x = image(b)
+    x = tame_image(b)
     channels = x.shape[-1]
     strides, dilations, padding, explicit = window(b, x.shape[1:3])
     kernel = [b.r.integer(1, 4), b.r.integer(1, 4)]
     if op == "Conv2D":
         group = b.r.pick([g for g in range(1, channels + 1) if channels % g == 0])
         out = group * b.r.integer(1, 4)
-        w = b.like((*kernel, channels // group, out), F32, constant=0.7)
+        w = b.tame(b.like((*kernel, channels // group, out), F32, constant=0.7))
     else:
         strides[1] = strides[0]
-        w = b.like((*kernel, channels, b.r.integer(1, 3)), F32, constant=0.7)
+        w = b.tame(b.like((*kernel, channels, b.r.integer(1, 3)), F32, constant=0.7))
     name = "input"
     return computed(getattr(raw, op)(**{name: x.tensor}, filter=w.tensor, strides=along(strides), dilations=along(dilations), padding=padding,
                                      **more_padding(explicit)))
@@ -54,8 +58,8 @@ def conv(b, op):
 
 @generator("Conv3D")
 def conv3d(b, _):
-    x = image(b, 3)
-    w = b.like((*(b.r.integer(1, 3) for _ in range(3)), x.shape[-1], b.r.integer(1, 4)), F32, constant=0.7)
+    x = tame_image(b, 3)
+    w = b.tame(b.like((*(b.r.integer(1, 3) for _ in range(3)), x.shape[-1], b.r.integer(1, 4)), F32, constant=0.7))
     strides = [b.r.integer(1, 2) for _ in range(3)]
     return computed(raw.Conv3D(input=x.tensor, filter=w.tensor, strides=along(strides), padding=b.r.pick(("SAME", "VALID"))))
 
@@ -72,8 +76,8 @@ def conv_transpose(b, op):
         sizes = [s + 4 for s in sizes]
         small = [-(-s // k) if padding == "SAME" else (s - w) // k + 1 for s, k, w in zip(sizes, strides, kernel)]
     out = b.r.integer(1, 4)
-    x = b.like((n, *small, out), F32)
-    w = b.like((*kernel, channels, out), F32, constant=0.7)
+    x = b.tame(b.like((n, *small, out), F32))
+    w = b.tame(b.like((*kernel, channels, out), F32, constant=0.7))
     full = np.array([n, *sizes, channels], np.int32)
     key = "input_sizes"
     return computed(getattr(raw, op)(**{key: full}, filter=w.tensor, out_backprop=x.tensor, strides=along(strides), padding=padding))
@@ -82,7 +86,7 @@ def conv_transpose(b, op):
 @generator("MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D")
 def pool(b, op):
     spatial = 3 if op.endswith("3D") else 2
-    x = image(b, spatial)
+    x = tame_image(b, spatial)
     strides, _, padding, explicit = window(b, x.shape[1:-1], "pool")
     if op != "MaxPool" and padding == "EXPLICIT":
         padding, explicit = "SAME", None
@@ -96,9 +100,9 @@ def pool(b, op):
 
 @generator("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def batch_norm(b, op):
-    x = image(b)
+    x = tame_image(b)
     c = x.shape[-1]
-    scale, offset, mean = (b.like((c,), F32, constant=0.7).tensor for _ in range(3))
+    scale, offset, mean = (b.tame(b.like((c,), F32, constant=0.7)).tensor for _ in range(3))
     variance = b.fresh((c,), np.float32, low=0.01, high=2, edges=0, constant=0.7).tensor
     return computed(getattr(raw, op)(x=x.tensor, scale=scale, offset=offset, mean=mean, variance=variance, is_training=False,
                                      epsilon=b.r.pick((1e-3, 1e-4)))[0])
@@ -106,7 +110,7 @@ def batch_norm(b, op):
 
 @generator("LRN")
 def lrn(b, _):
-    return computed(raw.LRN(input=image(b).tensor, depth_radius=b.r.integer(0, 6), bias=b.r.pick((1.0, 2.0)), alpha=b.r.pick((0.1, 1.0)),
+    return computed(raw.LRN(input=tame_image(b).tensor, depth_radius=b.r.integer(0, 6), bias=b.r.pick((1.0, 2.0)), alpha=b.r.pick((0.1, 1.0)),
                             beta=b.r.pick((0.5, 0.75, 1.0))))
 
 
@@ -137,6 +141,7 @@ def space_to_depth(b, op):
 @generator("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic")
 def resize(b, op):
     x = image(b, dtypes=(np.float32, np.float32, np.uint8))
+    x = x if op == "ResizeNearestNeighbor" else b.tame(x)
     corners, half = b.r.pick(((False, False), (True, False), (False, True)))
     size = np.int32([b.r.integer(1, 14), b.r.integer(1, 14)])
     size = b.fresh_of(size) if b.r.chance(b.dynamic) else size
@@ -185,9 +190,11 @@ def lstm(b, op):
         common["forget_bias"] = b.r.pick((0.0, 1.0))
     if op == "LSTMBlockCell":
         return computed(list(raw.LSTMBlockCell(x=b.like((n, inputs), F32).tensor, **common)))
-    length = np.int64(time if b.r.chance(0.6) else b.r.integer(0, time))
-    length = b.fresh_of(length) if b.r.chance(0.2) else length
-    return computed(list(getattr(raw, op)(seq_len_max=length, x=b.like((time, n, inputs), F32).tensor, **common)))
+    steps = np.int64(time if b.r.chance(0.6) else b.r.integer(0, time))
+    length = b.fresh_of(steps) if b.r.chance(0.2) else steps
+    made = list(getattr(raw, op)(seq_len_max=length, x=b.like((time, n, inputs), F32).tensor, **common))
+    # Of the steps after the last one TensorFlow writes cs and h alone.
+    return computed(made if steps == time else [made[1], made[6]])
 
 
 @generator("GRUBlockCell")

@@ -149,6 +149,22 @@ ops::Padding NodeContext::padding(ops::Layout layout, int rank) const {
   return p;
 }
 
+ValueId NodeContext::unary(ops::UnaryFn fn, ValueId x, double a, double b) {
+  return ops::unary(graph_, fresh_name(), fn, x, a, b);
+}
+
+ValueId NodeContext::binary(ops::BinaryFn fn, ValueId a, ValueId b) {
+  return ops::binary(graph_, fresh_name(), fn, a, b);
+}
+
+ValueId NodeContext::select(ValueId condition, ValueId a, ValueId b) {
+  return ops::select(graph_, fresh_name(), condition, a, b);
+}
+
+ValueId NodeContext::scalar(double value, ValueId like) {
+  return ops::scalar_like(graph_, fresh_name(), value, like);
+}
+
 std::string NodeContext::fresh_name() {
   const int n = made_++;
   return n == 0 ? name_ : name_ + "/" + std::to_string(n);

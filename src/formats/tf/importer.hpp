@@ -8,7 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/error.hpp"
 #include "formats/control.hpp"
+#include "formats/options.hpp"
 #include "formats/tf/proto.hpp"
 #include "graph/graph.hpp"
 #include "ops/build.hpp"
@@ -42,6 +44,17 @@ class Functions {
   // A graph of its own with what `step` computes as outputs.
   virtual formats::Body body(Builder& outer, std::span<const Fact> formal, const Step& step) = 0;
 };
+
+// Throws unless `ok`: a Shape error, or NeedsSizes while `sizes` are not all numbers, as those of a
+// run may be right.
+template <typename... Args>
+void check_sizes(bool ok, const SymShape& sizes, fmt::format_string<Args...> format,
+                 Args&&... args) {
+  if (ok) return;
+  std::string text = fmt::format(format, std::forward<Args>(args)...);
+  if (!is_const(sizes)) throw formats::NeedsSizes(std::move(text));
+  throw Error(ErrorKind::Shape, std::move(text));
+}
 
 // The node that is imported. Errors thrown through it get file and node as context.
 class NodeContext {
@@ -97,6 +110,11 @@ class NodeContext {
     return graph_.add1(fresh_name(), std::move(op), std::move(inputs));
   }
   ValueId constant(Tensor t) { return graph_.add_constant(fresh_name(), std::move(t)); }
+  // The helpers of ops/build.hpp, under a fresh name.
+  ValueId unary(ops::UnaryFn fn, ValueId x, double a = 0, double b = 0);
+  ValueId binary(ops::BinaryFn fn, ValueId a, ValueId b);
+  ValueId select(ValueId condition, ValueId a, ValueId b);
+  ValueId scalar(double value, ValueId like);
 
  private:
   Builder& builder_;

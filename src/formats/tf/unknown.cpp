@@ -17,8 +17,10 @@ UnknownOperators unknown_operators(const Nodes& nodes, const std::vector<bool>& 
     if (it != functions.end() && seen.insert(name).second) pending.push_back(it->second);
   };
   const auto visit = [&](const NodeDef& n) {
-    for (const auto& [key, attr] : n.attrs)
+    for (const auto& [key, attr] : n.attrs) {
       if (attr.kind == AttrValue::Kind::Function) call(attr.s);
+      for (std::string_view name : attr.strings) call(name);
+    }
     if (functions.contains(n.op)) return call(n.op);
     if (!find_operator(n.op)) unknown[std::string(n.op)].emplace_back(n.name);
   };

@@ -56,4 +56,49 @@ std::vector<ValueId> import_function_if(NodeContext& c) {
   return g.add(name, std::move(op), std::move(inputs));
 }
 
+namespace {
+
+// Calls the function of `functions` that the index chooses, from number k on; the last one for
+// every other index.
+std::vector<ValueId> choose(NodeContext& c, Builder& b, ValueId index,
+                            std::span<const ValueId> arguments,
+                            std::span<const std::string_view> functions, std::int32_t k) {
+  if (functions.size() == 1) return c.functions().call(functions[0], b, arguments);
+  Graph& g = b.graph;
+  const std::string name = fmt::format("{}/{}", c.name(), k);
+  const ValueId condition = ops::binary(g, name, ops::BinaryFn::Equal, index,
+                                        g.add_constant(name, Tensor::scalar<std::int32_t>(k)));
+  if (const auto known = formats::known_truth(g.fact(condition))) {
+    return *known ? c.functions().call(functions[0], b, arguments)
+                  : choose(c, b, index, arguments, functions.subspan(1), k + 1);
+  }
+  const auto body = [&](bool taken) {
+    return c.functions().body(b, {}, [&](Builder& inner, std::span<const ValueId>) {
+      std::vector<ValueId> captured;
+      for (ValueId v : arguments) captured.push_back(inner.capture(v));
+      if (taken) return c.functions().call(functions[0], inner, captured);
+      return choose(c, inner, inner.capture(index), captured, functions.subspan(1), k + 1);
+    });
+  };
+  auto then_body = body(true), else_body = body(false);
+  check(then_body.graph->outputs().size() == else_body.graph->outputs().size(), ErrorKind::Parse,
+        "branch {} gives {} outputs, another {}", k, then_body.graph->outputs().size(),
+        else_body.graph->outputs().size());
+  auto [op, inputs] =
+      formats::make_if(g, name, condition, std::move(then_body), std::move(else_body));
+  return g.add(name, std::move(op), std::move(inputs));
+}
+
+}  // namespace
+
+std::vector<ValueId> import_case(NodeContext& c) {
+  const AttrValue* branches = c.attr("branches");
+  check(branches && branches->kind == AttrValue::Kind::List && !branches->strings.empty(),
+        ErrorKind::Parse, "attribute 'branches' lists no functions");
+  check(c.fact(0).rank() == 0 && c.fact(0).dtype == DType::I32, ErrorKind::Shape,
+        "input 0 'branch_index' is {}, expected an i32", c.fact(0).str());
+  const std::vector<ValueId> arguments(c.given().begin() + 1, c.given().end());
+  return choose(c, c.builder(), c.in(0), arguments, branches->strings, 0);
+}
+
 }  // namespace treadle::tf

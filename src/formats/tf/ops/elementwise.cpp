@@ -9,26 +9,18 @@ namespace {
 
 using ops::BinaryFn;
 
-ValueId binary(NodeContext& c, BinaryFn fn, ValueId a, ValueId b) {
-  return ops::binary(c.graph(), c.fresh_name(), fn, a, b);
-}
-
-ValueId scalar(NodeContext& c, double value, ValueId like) {
-  return ops::scalar_like(c.graph(), c.fresh_name(), value, like);
-}
-
 // `value` where `zero` is not 0, and 0 where it is.
 ValueId unless_zero(NodeContext& c, ValueId zero, ValueId value) {
-  const ValueId is_zero = binary(c, BinaryFn::Equal, zero, scalar(c, 0, zero));
-  return ops::select(c.graph(), c.fresh_name(), is_zero, scalar(c, 0, value), value);
+  const ValueId is_zero = c.binary(BinaryFn::Equal, zero, c.scalar(0, zero));
+  return c.select(is_zero, c.scalar(0, value), value);
 }
 
 }  // namespace
 
 std::vector<ValueId> import_is_finite(NodeContext& c) {
   // x − x is 0 for finite x, NaN otherwise.
-  const ValueId zero = binary(c, BinaryFn::Sub, c.in(0), c.in(0));
-  return {binary(c, BinaryFn::Equal, zero, scalar(c, 0, zero))};
+  const ValueId zero = c.binary(BinaryFn::Sub, c.in(0), c.in(0));
+  return {c.binary(BinaryFn::Equal, zero, c.scalar(0, zero))};
 }
 
 // 1 − erf(x), but in its tail t·exp(−x² + p(t)) with t = 1/(1 + x/2) (Press et al., Numerical
@@ -38,42 +30,39 @@ std::vector<ValueId> import_erfc(NodeContext& c) {
   constexpr double kFit[] = {0.17087277,  -0.82215223, 1.48851587, -1.13520398, 0.27886807,
                              -0.18628806, 0.09678418,  0.37409196, 1.00002368,  -1.26551223};
   const ValueId x = c.in(0);
-  const auto unary = [&](ops::UnaryFn fn, ValueId v) {
-    return ops::unary(c.graph(), c.fresh_name(), fn, v);
-  };
-  const ValueId difference = binary(c, BinaryFn::Sub, scalar(c, 1, x), unary(ops::UnaryFn::Erf, x));
-  const ValueId right = binary(c, BinaryFn::Max, x, scalar(c, 0, x));
-  const ValueId half = binary(c, BinaryFn::Mul, right, scalar(c, 0.5, x));
+  const ValueId difference = c.binary(BinaryFn::Sub, c.scalar(1, x), c.unary(ops::UnaryFn::Erf, x));
+  const ValueId right = c.binary(BinaryFn::Max, x, c.scalar(0, x));
+  const ValueId half = c.binary(BinaryFn::Mul, right, c.scalar(0.5, x));
   const ValueId t =
-      unary(ops::UnaryFn::Reciprocal, binary(c, BinaryFn::Add, half, scalar(c, 1, x)));
-  ValueId p = scalar(c, kFit[0], x);
+      c.unary(ops::UnaryFn::Reciprocal, c.binary(BinaryFn::Add, half, c.scalar(1, x)));
+  ValueId p = c.scalar(kFit[0], x);
   for (std::size_t i = 1; i < std::size(kFit); ++i) {
-    p = binary(c, BinaryFn::Add, binary(c, BinaryFn::Mul, p, t), scalar(c, kFit[i], x));
+    p = c.binary(BinaryFn::Add, c.binary(BinaryFn::Mul, p, t), c.scalar(kFit[i], x));
   }
-  const ValueId exponent = binary(c, BinaryFn::Sub, p, unary(ops::UnaryFn::Square, right));
-  const ValueId tail = binary(c, BinaryFn::Mul, unary(ops::UnaryFn::Exp, exponent), t);
+  const ValueId exponent = c.binary(BinaryFn::Sub, p, c.unary(ops::UnaryFn::Square, right));
+  const ValueId tail = c.binary(BinaryFn::Mul, c.unary(ops::UnaryFn::Exp, exponent), t);
   const double from = c.fact(0).dtype == DType::F64 ? 4 : 0.5;
-  const ValueId in_tail = binary(c, BinaryFn::Greater, x, scalar(c, from, x));
-  return {ops::select(c.graph(), c.fresh_name(), in_tail, tail, difference)};
+  const ValueId in_tail = c.binary(BinaryFn::Greater, x, c.scalar(from, x));
+  return {c.select(in_tail, tail, difference)};
 }
 
 // x·log(y), x/y: 0 where x is.
 std::vector<ValueId> import_xlogy(NodeContext& c) {
-  const ValueId log = ops::unary(c.graph(), c.fresh_name(), ops::UnaryFn::Log, c.in(1));
-  return {unless_zero(c, c.in(0), binary(c, BinaryFn::Mul, c.in(0), log))};
+  const ValueId log = c.unary(ops::UnaryFn::Log, c.in(1));
+  return {unless_zero(c, c.in(0), c.binary(BinaryFn::Mul, c.in(0), log))};
 }
 
 std::vector<ValueId> import_xdivy(NodeContext& c) {
-  return {unless_zero(c, c.in(0), binary(c, BinaryFn::Div, c.in(0), c.in(1)))};
+  return {unless_zero(c, c.in(0), c.binary(BinaryFn::Div, c.in(0), c.in(1)))};
 }
 
 // x/y, x·y: 0 where y is.
 std::vector<ValueId> import_div_no_nan(NodeContext& c) {
-  return {unless_zero(c, c.in(1), binary(c, BinaryFn::Div, c.in(0), c.in(1)))};
+  return {unless_zero(c, c.in(1), c.binary(BinaryFn::Div, c.in(0), c.in(1)))};
 }
 
 std::vector<ValueId> import_mul_no_nan(NodeContext& c) {
-  return {unless_zero(c, c.in(1), binary(c, BinaryFn::Mul, c.in(0), c.in(1)))};
+  return {unless_zero(c, c.in(1), c.binary(BinaryFn::Mul, c.in(0), c.in(1)))};
 }
 
 // Half of the sum of squares.
@@ -82,7 +71,7 @@ std::vector<ValueId> import_l2_loss(NodeContext& c) {
   for (int i = 0; i < c.fact(0).rank(); ++i) axes.push_back(i);
   const ValueId sum =
       ops::reduce(c.graph(), c.fresh_name(), ops::ReduceFn::SumSquare, c.in(0), axes, false);
-  return {binary(c, BinaryFn::Mul, sum, scalar(c, 0.5, sum))};
+  return {c.binary(BinaryFn::Mul, sum, c.scalar(0.5, sum))};
 }
 
 std::vector<ValueId> import_lin_space(NodeContext& c) {

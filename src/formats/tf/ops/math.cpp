@@ -1,9 +1,11 @@
 // Arithmetic, reductions and matrix products.
+#include <limits>
 #include <numeric>
 
 #include "base/error.hpp"
 #include "formats/tf/ops/operators.hpp"
 #include "ops/axis.hpp"
+#include "ops/checks.hpp"
 #include "ops/contract.hpp"
 #include "ops/einsum.hpp"
 #include "ops/softmax.hpp"
@@ -11,22 +13,24 @@
 namespace treadle::tf {
 namespace {
 
-ValueId unary(NodeContext& c, ops::UnaryFn fn, ValueId x, double a = 0, double b = 0) {
-  return ops::unary(c.graph(), c.fresh_name(), fn, x, a, b);
-}
-
-ValueId scalar(NodeContext& c, double value) {
-  return ops::scalar_like(c.graph(), c.fresh_name(), value, c.in(0));
-}
-
-ValueId binary(NodeContext& c, ops::BinaryFn fn, ValueId a, ValueId b) {
-  return ops::binary(c.graph(), c.fresh_name(), fn, a, b);
-}
-
 std::vector<ValueId> softmax(NodeContext& c, bool log) {
   check(c.fact(0).rank() >= 1, ErrorKind::Shape, "input 0 is a scalar, expected at least one axis");
   return {c.add1(make_op<ops::Softmax>(std::vector<std::int64_t>{c.fact(0).rank() - 1}, log),
                  {c.in(0)})};
+}
+
+// NaN and what no float exceeds count as the worst finite value: Eigen's search starts from it, at
+// index 0, and passes over NaN.
+ValueId comparable(NodeContext& c, ValueId x, bool max) {
+  const DType t = c.graph().fact(x).dtype;
+  if (!is_float(t)) return x;
+  const double worst = t == DType::F64   ? std::numeric_limits<double>::max()
+                       : t == DType::F16 ? 65504
+                       : t == DType::F32 ? std::numeric_limits<float>::max()
+                                         : 0x1.fep127;
+  const ValueId start = c.scalar(max ? -worst : worst, x);
+  const ValueId better = c.binary(max ? ops::BinaryFn::Greater : ops::BinaryFn::Less, x, start);
+  return c.select(better, x, start);
 }
 
 std::vector<ValueId> arg_reduce(NodeContext& c, bool max) {
@@ -34,7 +38,8 @@ std::vector<ValueId> arg_reduce(NodeContext& c, bool max) {
   check(axis.size() == 1, ErrorKind::Shape, "input 1 'dimension' has {} elements, expected 1",
         axis.size());
   const std::int64_t at = ops::normal_axis(axis[0], c.fact(0).rank());
-  const ValueId kept = c.add1(make_op<ops::ArgReduce>(max, at, false), {c.in(0)});
+  const ValueId kept =
+      c.add1(make_op<ops::ArgReduce>(max, at, false), {comparable(c, c.in(0), max)});
   const ValueId index = ops::squeeze(c.graph(), c.fresh_name(), kept, {at});
   return {ops::cast(c.graph(), c.fresh_name(), index, c.type_attr("output_type", DType::I64))};
 }
@@ -42,19 +47,19 @@ std::vector<ValueId> arg_reduce(NodeContext& c, bool max) {
 }  // namespace
 
 std::vector<ValueId> import_relu6(NodeContext& c) {
-  return {unary(c, ops::UnaryFn::Clip, c.in(0), 0, 6)};
+  return {c.unary(ops::UnaryFn::Clip, c.in(0), 0, 6)};
 }
 
 std::vector<ValueId> import_leaky_relu(NodeContext& c) {
-  return {unary(c, ops::UnaryFn::LeakyRelu, c.in(0), c.float_attr("alpha", 0.2f))};
+  return {c.unary(ops::UnaryFn::LeakyRelu, c.in(0), c.float_attr("alpha", 0.2f))};
 }
 
 std::vector<ValueId> import_elu(NodeContext& c) {
-  return {unary(c, ops::UnaryFn::Elu, c.in(0), 1)};
+  return {c.unary(ops::UnaryFn::Elu, c.in(0), 1)};
 }
 
 std::vector<ValueId> import_selu(NodeContext& c) {
-  return {unary(c, ops::UnaryFn::Selu, c.in(0), 1.6732632423543772, 1.0507009873554805)};
+  return {c.unary(ops::UnaryFn::Selu, c.in(0), 1.6732632423543772, 1.0507009873554805)};
 }
 
 // log(1 + x), near 0 as 2 atanh(x / (2 + x)) (Abramowitz and Stegun 4.6.22): 1 + x drops digits of
@@ -62,13 +67,13 @@ std::vector<ValueId> import_selu(NodeContext& c) {
 std::vector<ValueId> import_log1p(NodeContext& c) {
   const ValueId x = c.in(0);
   const ValueId ratio =
-      binary(c, ops::BinaryFn::Div, x, binary(c, ops::BinaryFn::Add, x, scalar(c, 2)));
+      c.binary(ops::BinaryFn::Div, x, c.binary(ops::BinaryFn::Add, x, c.scalar(2, x)));
   const ValueId small =
-      binary(c, ops::BinaryFn::Mul, unary(c, ops::UnaryFn::Atanh, ratio), scalar(c, 2));
-  const ValueId large = unary(c, ops::UnaryFn::Log, binary(c, ops::BinaryFn::Add, x, scalar(c, 1)));
+      c.binary(ops::BinaryFn::Mul, c.unary(ops::UnaryFn::Atanh, ratio), c.scalar(2, x));
+  const ValueId large = c.unary(ops::UnaryFn::Log, c.binary(ops::BinaryFn::Add, x, c.scalar(1, x)));
   const ValueId near =
-      binary(c, ops::BinaryFn::Less, unary(c, ops::UnaryFn::Abs, x), scalar(c, 0.5));
-  return {ops::select(c.graph(), c.fresh_name(), near, small, large)};
+      c.binary(ops::BinaryFn::Less, c.unary(ops::UnaryFn::Abs, x), c.scalar(0.5, x));
+  return {c.select(near, small, large)};
 }
 
 // exp(x) - 1, which Elu is for negative x, and -exp(x) (exp(-x) - 1) for others: no digits are lost
@@ -76,19 +81,22 @@ std::vector<ValueId> import_log1p(NodeContext& c) {
 std::vector<ValueId> import_expm1(NodeContext& c) {
   const ValueId x = c.in(0);
   const ValueId reflected =
-      unary(c, ops::UnaryFn::Elu, unary(c, ops::UnaryFn::Neg, unary(c, ops::UnaryFn::Abs, x)), 1);
-  const ValueId positive = binary(c, ops::BinaryFn::Mul, unary(c, ops::UnaryFn::Neg, reflected),
-                                  unary(c, ops::UnaryFn::Exp, x));
-  const ValueId negative = binary(c, ops::BinaryFn::Less, x, scalar(c, 0));
-  return {ops::select(c.graph(), c.fresh_name(), negative, reflected, positive)};
+      c.unary(ops::UnaryFn::Elu, c.unary(ops::UnaryFn::Neg, c.unary(ops::UnaryFn::Abs, x)), 1);
+  const ValueId positive = c.binary(ops::BinaryFn::Mul, c.unary(ops::UnaryFn::Neg, reflected),
+                                    c.unary(ops::UnaryFn::Exp, x));
+  const ValueId negative = c.binary(ops::BinaryFn::Less, x, c.scalar(0, x));
+  return {c.select(negative, reflected, positive)};
 }
 
 std::vector<ValueId> import_add_n(NodeContext& c) {
   ValueId sum = c.in(0);
   for (std::size_t i = 1; i < c.inputs(); ++i) {
-    check(c.fact(i).shape == c.fact(0).shape, ErrorKind::Shape,
-          "input {} has shape {}, expected {}", i, str(c.fact(i).shape), str(c.fact(0).shape));
-    sum = binary(c, ops::BinaryFn::Add, sum, c.in(i));
+    const SymShape &first = c.fact(0).shape, &other = c.fact(i).shape;
+    check(first.size() == other.size(), ErrorKind::Shape, "input {} has shape {}, expected {}", i,
+          str(other), str(first));
+    for (std::size_t a = 0; a < first.size(); ++a)
+      ops::agree(first[a], other[a], fmt::format("axis {} of inputs 0 and {}", a, i));
+    sum = c.binary(ops::BinaryFn::Add, sum, c.in(i));
   }
   return {sum};
 }
@@ -104,7 +112,7 @@ std::vector<ValueId> import_bias_add(NodeContext& c) {
     shape[1] = c.fact(1).shape[0];
     bias = ops::reshape(c.graph(), c.fresh_name() + "/bias", bias, shape);
   }
-  return {binary(c, ops::BinaryFn::Add, c.in(0), bias)};
+  return {c.binary(ops::BinaryFn::Add, c.in(0), bias)};
 }
 
 std::vector<ValueId> import_matmul(NodeContext& c) {
@@ -152,12 +160,12 @@ std::vector<ValueId> import_select(NodeContext& c) {
     shape[0] = c.fact(0).shape[0];
     condition = ops::reshape(c.graph(), c.fresh_name(), condition, shape);
   }
-  return {ops::select(c.graph(), c.fresh_name(), condition, c.in(1), c.in(2))};
+  return {c.select(condition, c.in(1), c.in(2))};
 }
 
 std::vector<ValueId> import_clip(NodeContext& c) {
-  const ValueId low = binary(c, ops::BinaryFn::Max, c.in(0), c.in(1));
-  return {binary(c, ops::BinaryFn::Min, low, c.in(2))};
+  const ValueId low = c.binary(ops::BinaryFn::Max, c.in(0), c.in(1));
+  return {c.binary(ops::BinaryFn::Min, low, c.in(2))};
 }
 
 std::vector<ValueId> reduce_over(NodeContext& c, ops::ReduceFn fn) {

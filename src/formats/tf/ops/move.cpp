@@ -113,6 +113,8 @@ std::vector<ValueId> import_expand_dims(NodeContext& c) {
 std::vector<ValueId> import_squeeze(NodeContext& c) {
   auto axes = ops::normal_axes(c.ints_attr("squeeze_dims"), c.fact(0).rank());
   if (axes.empty()) {
+    check_sizes(is_const(c.fact(0).shape), c.fact(0).shape,
+                "which axes of {} have size 1 must be known", str(c.fact(0).shape));
     for (int i = 0; i < c.fact(0).rank(); ++i) {
       if (c.fact(0).shape[static_cast<std::size_t>(i)].is(1)) axes.push_back(i);
     }
@@ -155,8 +157,8 @@ std::vector<ValueId> import_unpack(NodeContext& c) {
   const std::int64_t axis = ops::normal_axis(c.int_attr("axis", 0), c.fact(0).rank());
   const std::int64_t num = c.int_attr("num", 0);
   const Dim& size = c.fact(0).shape[static_cast<std::size_t>(axis)];
-  check(size.is(num), ErrorKind::Shape, "axis {} has size {}, attribute 'num' is {}", axis,
-        size.str(), num);
+  check_sizes(size.is(num), {size}, "axis {} has size {}, attribute 'num' is {}", axis, size.str(),
+              num);
   std::vector<ValueId> out;
   for (ValueId part :
        split_sizes(c, c.in(0), axis, std::vector<Dim>(static_cast<std::size_t>(num), Dim(1)))) {
@@ -171,8 +173,8 @@ std::vector<ValueId> import_split(NodeContext& c) {
   check(num > 0 && num <= 65536, ErrorKind::Parse, "attribute 'num_split' is {}", num);
   const Dim& size = c.fact(1).shape[static_cast<std::size_t>(axis)];
   const auto each = exact_div(size, num);
-  check(each.has_value(), ErrorKind::Shape, "axis {} of size {} does not split into {} parts", axis,
-        size.str(), num);
+  check_sizes(each.has_value(), {size}, "axis {} of size {} does not split into {} parts", axis,
+              size.str(), num);
   return split_sizes(c, c.in(1), axis, std::vector<Dim>(static_cast<std::size_t>(num), *each));
 }
 
@@ -193,8 +195,8 @@ std::vector<ValueId> import_split_v(NodeContext& c) {
   if (open < sizes.size())
     sizes[open] = total - sum;
   else
-    check(sum == total, ErrorKind::Shape, "parts add up to {}, axis {} has size {}", sum.str(),
-          axis, total.str());
+    check_sizes(sum == total, {sum, total}, "parts add up to {}, axis {} has size {}", sum.str(),
+                axis, total.str());
   return split_sizes(c, c.in(0), axis, sizes);
 }
 

@@ -35,6 +35,25 @@ ops::Conv conv_of(NodeContext& c) {
   return conv;
 }
 
+// Images without the elements that no window of MaxPool3D and AvgPool3D sees: with SAME padding and
+// a stride above the kernel, their windows start inside the image (Eigen's TensorVolumePatch.h pads
+// by a negative size there, halved towards 0).
+ValueId without_margin(NodeContext& c, const ops::Pool& pool) {
+  ValueId x = c.in(0);
+  if (c.fact(0).rank() != 5 || pool.padding.mode != ops::AutoPad::SameUpper) return x;
+  for (std::size_t i = 0; i < pool.kernel.size(); ++i) {
+    if (pool.strides[i] <= pool.kernel[i]) continue;
+    const auto axis = static_cast<std::size_t>(ops::spatial_axis(pool.layout, static_cast<int>(i)));
+    const Dim size = c.fact(0).shape[axis];
+    const Dim reached =
+        (ceil_div(size, Dim(pool.strides[i])) - 1) * pool.strides[i] + pool.kernel[i];
+    const Dim margin = floor_div(max(size - reached, Dim(0)), Dim(2));
+    if (margin.is(0)) continue;
+    x = c.add1(make_op<ops::Slice>(static_cast<std::int64_t>(axis), margin, size - margin), {x});
+  }
+  return x;
+}
+
 std::vector<ValueId> pool(NodeContext& c, ops::PoolKind kind) {
   check_image(c, 0);
   const int rank = c.fact(0).rank();
@@ -45,7 +64,8 @@ std::vector<ValueId> pool(NodeContext& c, ops::PoolKind kind) {
   pool.strides = c.spatial_attr("strides", pool.layout, rank);
   pool.dilations.assign(pool.kernel.size(), 1);
   pool.padding = c.padding(pool.layout, rank);
-  return {c.add1(make_op<ops::Pool>(std::move(pool)), {c.in(0)})};
+  const ValueId x = without_margin(c, pool);
+  return {c.add1(make_op<ops::Pool>(std::move(pool)), {x})};
 }
 
 std::vector<ValueId> resize(NodeContext& c, ops::ResizeMode mode) {
@@ -92,27 +112,30 @@ std::vector<ValueId> resize(NodeContext& c, ops::ResizeMode mode) {
 
 std::vector<ValueId> import_conv(NodeContext& c) {
   auto conv = conv_of(c);
-  // Grouped when the filter has fewer input channels than the image.
   const int rank = c.fact(0).rank();
+  const SymShape& w = c.fact(1).shape;
   check(c.fact(1).rank() == rank, ErrorKind::Shape,
-        "input 1 'filter' has shape {}, expected rank {}", str(c.fact(1).shape), rank);
+        "input 1 'filter' has shape {}, expected rank {}", str(w), rank);
   const Dim& channels =
       c.fact(0).shape[static_cast<std::size_t>(ops::channel_axis(conv.layout, rank))];
-  const Dim& each = c.fact(1).shape[static_cast<std::size_t>(rank) - 2];
-  if (channels.is_const() && each.is_const() && each.value() > 0) {
-    check(channels.value() % each.value() == 0, ErrorKind::Shape,
-          "input 1 'filter' has shape {} for an input of {} channels", str(c.fact(1).shape),
-          channels.value());
-    conv.group = std::max<std::int64_t>(1, channels.value() / each.value());
-  }
+  // Grouped when the filter has fewer input channels than the image.
+  SymShape sizes(w.begin(), w.end() - 1);
+  sizes.push_back(channels);
+  check_sizes(is_const(sizes), sizes,
+              "the sizes of input 1 'filter' {} and the {} channels of input 0 must be known",
+              str(w), channels.str());
+  const std::int64_t each = w[static_cast<std::size_t>(rank) - 2].value();
+  check(each > 0 && channels.value() % each == 0, ErrorKind::Shape,
+        "input 1 'filter' has shape {} for an input of {} channels", str(w), channels.value());
+  conv.group = std::max<std::int64_t>(1, channels.value() / each);
   return {c.add1(make_op<ops::Conv>(std::move(conv)), {c.in(0), c.in(1)})};
 }
 
 std::vector<ValueId> import_depthwise_conv(NodeContext& c) {
   auto conv = conv_of(c);
   const SymShape w = c.fact(1).shape;
-  check(w.size() == 4 && w[2].is_const() && w[3].is_const() && w[2].value() > 0, ErrorKind::Shape,
-        "input 1 'filter' has shape {}, expected [kH, kW, C, multiplier]", str(w));
+  check_sizes(w.size() == 4 && is_const(w) && w[2].value() > 0, w,
+              "input 1 'filter' has shape {}, expected [kH, kW, C, multiplier]", str(w));
   conv.group = w[2].value();
   const ValueId filter =
       ops::reshape(c.graph(), c.fresh_name() + "/filter", c.in(1), {w[0], w[1], 1, w[2] * w[3]});
@@ -123,6 +146,8 @@ std::vector<ValueId> import_conv_transpose(NodeContext& c) {
   check_image(c, 2);
   const int rank = c.fact(2).rank();
   ops::ConvTranspose conv;
+  const SymShape& w = c.fact(1).shape;
+  check_sizes(is_const(w), w, "the sizes of input 1 'filter' {} must be known", str(w));
   conv.layout = c.layout();
   conv.weight_layout = ops::WeightLayout::HWIO;
   conv.strides = c.spatial_attr("strides", conv.layout, rank);

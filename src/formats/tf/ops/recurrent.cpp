@@ -4,6 +4,8 @@
 #include "ops/contract.hpp"
 #include "ops/control.hpp"
 #include "ops/move.hpp"
+#include "ops/range.hpp"
+#include "ops/symbolic_constant.hpp"
 
 namespace treadle::tf {
 namespace {
@@ -85,16 +87,15 @@ std::vector<ValueId> import_lstm_block_cell(NodeContext& c) {
                    weights);
 }
 
-// Inputs: the number of steps, x [time, batch, inputs], cs, h [batch, cells], weights.
+// Inputs: the number of steps to run, x [time, batch, inputs], cs, h [batch, cells], weights.
 std::vector<ValueId> import_block_lstm(NodeContext& c) {
   const SymShape x = c.fact(1).shape;
   check(x.size() == 3, ErrorKind::Shape, "input 1 'x' has shape {}, expected [time, batch, inputs]",
         str(x));
   check_state(c, 2);
   check_state(c, 3);
-  const auto steps = c.fact(0).symbolic();
-  check(steps && steps->size() == 1 && (*steps)[0] == x[0], ErrorKind::Unsupported,
-        "input 0 'seq_len_max' is {}, expected all {} steps of 'x'", c.fact(0).str(), x[0].str());
+  check(c.fact(0).rank() == 0 && is_integer(c.fact(0).dtype), ErrorKind::Shape,
+        "input 0 'seq_len_max' is {}, expected an integer", c.fact(0).str());
   const Lstm l = lstm_of(c, c.node().op == "BlockLSTMV2");
   const Fact state = ops::type_only(c.fact(2));
   const std::vector<Fact> formal{state, ops::type_only(c.fact(3)),
@@ -113,17 +114,32 @@ std::vector<ValueId> import_block_lstm(NodeContext& c) {
   op->input_axes = op->input_reversed = {0};
   op->output_axes = op->output_reversed = std::vector<std::int64_t>(7, 0);
   for (ValueId v : body.graph->outputs()) {
-    check(body.graph->fact(v).shape == state.shape, ErrorKind::Shape,
-          "the state of shape {} becomes one of {}", str(state.shape),
-          str(body.graph->fact(v).shape));
+    const SymShape& made = body.graph->fact(v).shape;
+    SymShape both = made;
+    both.insert(both.end(), state.shape.begin(), state.shape.end());
+    check_sizes(made == state.shape, both, "the state of shape {} becomes one of {}",
+                str(state.shape), str(made));
     op->facts.push_back(state);
     if (op->facts.size() > 2) op->facts.back().shape.insert(op->facts.back().shape.begin(), x[0]);
   }
   op->body = body.graph;
   std::vector<ValueId> inputs{c.in(2), c.in(3), c.in(1)};
   inputs.insert(inputs.end(), body.captured.begin(), body.captured.end());
-  const auto all = c.graph().add(name, std::move(op), std::move(inputs));
-  return {all.begin() + 2, all.end()};
+  auto all = c.graph().add(name, std::move(op), std::move(inputs));
+  all.erase(all.begin(), all.begin() + 2);
+  const auto steps = c.fact(0).symbolic();
+  if (steps && (*steps)[0] == x[0]) return all;
+  // cs and h of the steps after the last one are 0; TensorFlow leaves the other outputs as they
+  // are.
+  const auto number = [&](std::int64_t v) { return c.constant(Tensor::scalar<std::int64_t>(v)); };
+  const ValueId length =
+      c.add1(make_op<ops::SymbolicConstant>(std::vector<Dim>{x[0]}, DType::I64, SymShape{}), {});
+  const ValueId at = c.add1(make_op<ops::Range>(x[0], false), {number(0), length, number(1)});
+  const ValueId last = ops::cast(c.graph(), c.fresh_name(), c.in(0), DType::I64);
+  const ValueId runs =
+      ops::unsqueeze(c.graph(), c.fresh_name(), c.binary(BinaryFn::Less, at, last), {1, 2});
+  for (ValueId& v : all) v = c.select(runs, v, c.scalar(0, v));
+  return all;
 }
 
 // Inputs x, h, w_ru, w_c, b_ru, b_c; outputs r, u, c, h (gru_ops.h).

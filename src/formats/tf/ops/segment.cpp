@@ -12,6 +12,34 @@ namespace {
 
 using ops::ScatterReduce;
 
+// The largest element of the type, or the lowest. 64-bit integers have some that f64 does not.
+double extreme(NodeContext& c, bool largest) {
+  const DType t = c.fact(0).dtype;
+  const auto of = [&]<typename T>(T) {
+    return static_cast<double>(largest ? std::numeric_limits<T>::max()
+                                       : std::numeric_limits<T>::lowest());
+  };
+  switch (t) {
+    case DType::F32:
+      return of(0.0f);
+    case DType::F64:
+      return of(0.0);
+    case DType::I8:
+      return of(std::int8_t{});
+    case DType::I16:
+      return of(std::int16_t{});
+    case DType::I32:
+      return of(std::int32_t{});
+    case DType::U8:
+      return of(std::uint8_t{});
+    case DType::U16:
+      return of(std::uint16_t{});
+    default:
+      fail(ErrorKind::Unsupported,
+           "input 0 is {}, expected f32, f64 or integers of at most 32 bits", name_of(t));
+  }
+}
+
 // [count, rows…] of `fill`, into which the rows are scattered at `ids`.
 ValueId joined(NodeContext& c, const Dim& count, ValueId ids, ScatterReduce reduce, double fill) {
   Graph& g = c.graph();
@@ -47,18 +75,15 @@ std::vector<ValueId> import_unsorted_segment(NodeContext& c) {
   check(count.size() == 1, ErrorKind::Shape, "input 2 'num_segments' has {} elements",
         count.size());
   const std::string_view op = c.node().op;
-  const DType t = c.fact(0).dtype;
-  const double most = std::numeric_limits<float>::max();
   if (op == "UnsortedSegmentSum") return {joined_or_dropped(c, count[0], ScatterReduce::Add, 0)};
   if (op == "UnsortedSegmentProd") return {joined_or_dropped(c, count[0], ScatterReduce::Mul, 1)};
-  check(t == DType::F32, ErrorKind::Unsupported, "input 0 is {}, expected f32", name_of(t));
-  if (op == "UnsortedSegmentMax") {
-    return {joined_or_dropped(c, count[0], ScatterReduce::Max, -most)};
-  }
-  return {joined_or_dropped(c, count[0], ScatterReduce::Min, most)};
+  const bool max = op == "UnsortedSegmentMax";
+  return {joined_or_dropped(c, count[0], max ? ScatterReduce::Max : ScatterReduce::Min,
+                            extreme(c, !max))};
 }
 
-// Sorted ids, of which the last says how many segments there are; those without rows hold 0.
+// Sorted ids, of which the last says how many segments there are; those without rows hold 0, and 1
+// for products.
 std::vector<ValueId> import_segment(NodeContext& c) {
   const auto ids = c.constant_ints(1);
   std::int64_t before = 0;
@@ -82,13 +107,14 @@ std::vector<ValueId> import_segment(NodeContext& c) {
                                 c.constant(Tensor::from<float>(column, counts)), c.fact(0).dtype);
     return {ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Div, sum, n)};
   }
-  for (float n : counts) check(n > 0, ErrorKind::Unsupported, "{} of a segment without rows", op);
-  check(c.fact(0).dtype == DType::F32 || op == "SegmentProd", ErrorKind::Unsupported,
-        "input 0 is {}, expected f32", name_of(c.fact(0).dtype));
-  const double endless = std::numeric_limits<double>::infinity();
   if (op == "SegmentProd") return {joined(c, count, c.in(1), ScatterReduce::Mul, 1)};
-  if (op == "SegmentMax") return {joined(c, count, c.in(1), ScatterReduce::Max, -endless)};
-  return {joined(c, count, c.in(1), ScatterReduce::Min, endless)};
+  const bool max = op == "SegmentMax";
+  const double endless = std::numeric_limits<double>::infinity();
+  const double start = is_float(c.fact(0).dtype) ? (max ? -endless : endless) : extreme(c, !max);
+  const ValueId all =
+      joined(c, count, c.in(1), max ? ScatterReduce::Max : ScatterReduce::Min, start);
+  const ValueId rows = c.constant(Tensor::from<float>(column, counts));
+  return {c.select(c.binary(ops::BinaryFn::Equal, rows, c.scalar(0, rows)), c.scalar(0, all), all)};
 }
 
 }  // namespace treadle::tf

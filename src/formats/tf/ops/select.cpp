@@ -24,6 +24,13 @@ ValueId zeros(NodeContext& c, std::size_t i, DType dtype) {
   return c.add1(make_op<ops::Expand>(SymShape(dims.begin(), dims.end())), {zero});
 }
 
+// The length of index tuples, which a rank follows from.
+void check_index_tuples(NodeContext& c, std::size_t i) {
+  const SymShape& shape = c.fact(i).shape;
+  check_sizes(!shape.empty() && shape.back().is_const(), shape,
+              "input {} 'indices' has shape {}, whose last size must be known", i, str(shape));
+}
+
 std::vector<ValueId> cumulative(NodeContext& c, ops::CumulativeFn fn) {
   const auto axis = c.constant_ints(1);
   check(axis.size() == 1, ErrorKind::Shape, "input 1 'axis' has {} elements, expected 1",
@@ -37,6 +44,7 @@ std::vector<ValueId> cumulative(NodeContext& c, ops::CumulativeFn fn) {
 }  // namespace
 
 std::vector<ValueId> import_gather_nd(NodeContext& c) {
+  check_index_tuples(c, 1);
   return {c.add1(make_op<ops::GatherNd>(), {c.in(0), c.in(1)})};
 }
 
@@ -66,11 +74,13 @@ std::vector<ValueId> import_cumprod(NodeContext& c) {
 
 // Updates that meet add up.
 std::vector<ValueId> import_scatter_nd(NodeContext& c) {
+  check_index_tuples(c, 0);
   const ValueId to = zeros(c, 2, c.fact(1).dtype);
   return {c.add1(make_op<ops::ScatterNd>(ops::ScatterReduce::Add), {to, c.in(0), c.in(1)})};
 }
 
 std::vector<ValueId> import_tensor_scatter(NodeContext& c) {
+  check_index_tuples(c, 1);
   const std::string_view op = c.node().op;
   if (op == "TensorScatterSub") {
     const ValueId minus = ops::unary(c.graph(), c.fresh_name(), ops::UnaryFn::Neg, c.in(2));

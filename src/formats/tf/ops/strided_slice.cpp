@@ -4,6 +4,7 @@
 #include "ops/axis.hpp"
 #include "ops/move.hpp"
 #include "ops/slice_bounds.hpp"
+#include "ops/symbolic_constant.hpp"
 
 namespace treadle::tf {
 namespace {
@@ -104,6 +105,15 @@ ValueId bound_value(NodeContext& c, std::size_t input, const SliceItem& item, bo
   return ops::cast(c.graph(), c.fresh_name(), one, DType::I64);
 }
 
+// Backwards from before the first element there is nothing; ONNX would start at the first. The end
+// is the last element then.
+ValueId end_backwards(NodeContext& c, ValueId start, ValueId end, const Dim& size) {
+  const ValueId before = c.add1(
+      make_op<ops::SymbolicConstant>(std::vector<Dim>{Dim(0) - size}, DType::I64, SymShape{1}), {});
+  const ValueId outside = c.binary(ops::BinaryFn::Less, start, before);
+  return c.select(outside, c.constant(Tensor::of<std::int64_t>({1}, {INT64_MAX})), end);
+}
+
 ValueId take_range(NodeContext& c, ValueId x, std::size_t axis, const SliceItem& item,
                    const Bounds& b) {
   const std::int64_t step = b.strides[item.at];
@@ -114,15 +124,16 @@ ValueId take_range(NodeContext& c, ValueId x, std::size_t axis, const SliceItem&
   if ((!b.begin && !from_start) || (!b.end && !to_end)) {
     SymShape sizes = c.graph().fact(x).shape;
     sizes[axis] = c.graph().fresh_symbol(c.name());
-    return c.add1(
-        make_op<ops::DynamicSlice>(std::move(sizes)),
-        {x, bound_value(c, 1, item, from_start, low), bound_value(c, 2, item, to_end, high),
-         c.constant(Tensor::of<std::int64_t>({1}, {along})),
-         c.constant(Tensor::of<std::int64_t>({1}, {step}))});
+    const ValueId start = bound_value(c, 1, item, from_start, low);
+    ValueId end = bound_value(c, 2, item, to_end, high);
+    if (step < 0 && !from_start) end = end_backwards(c, start, end, size);
+    return c.add1(make_op<ops::DynamicSlice>(std::move(sizes)),
+                  {x, start, end, c.constant(Tensor::of<std::int64_t>({1}, {along})),
+                   c.constant(Tensor::of<std::int64_t>({1}, {step}))});
   }
   const Dim begin = from_start ? Dim(low) : (*b.begin)[item.at];
   auto bounds = ops::slice_bounds(size, begin, to_end ? Dim(high) : (*b.end)[item.at], step);
-  // Backwards from before the first element there is nothing; ONNX would start at the first.
+  // See end_backwards.
   if (step < 0 && begin.is_const() && begin.value() < -1) {
     bounds.length = min(bounds.length, max(size + begin + 1, Dim(0)));
   }
