@@ -78,7 +78,7 @@ def forget_shapes(r, graph_def):
         if unknown < 0 and r.chance(0.7):
             shape.Clear()
             shape.unknown_rank = True
-        for d in shape.dim[1:]:  # an unknown first size is the batch, which all inputs share
+        for d in shape.dim:
             if r.chance(abs(unknown)):
                 d.size = -1
 

@@ -41,6 +41,20 @@ Import::Import(std::shared_ptr<const MappedFile> file, std::string_view bytes,
   main_ = std::make_unique<Unit>(std::move(nodes), stop, options.limits.max_nesting);
   outputs_ = output_names();
   mark_needed(outputs_);
+  for (std::uint32_t i = 0; i < main_->nodes.size(); ++i) {
+    const NodeDef& n = main_->nodes[i];
+    if (!needed_[i] || !is_input(n)) continue;
+    const auto dims = declared_shape(n);
+    inputs_of_a_batch_ += dims && !dims->empty() && dims->front() < 0;
+  }
+}
+
+// Sizes, −1 where unknown; nullopt without a shape in the file.
+std::optional<std::vector<std::int64_t>> Import::declared_shape(const NodeDef& n) const {
+  const auto it = n.attrs.find("shape");
+  const bool declared =
+      is_placeholder(n) && it != n.attrs.end() && it->second.kind == AttrValue::Kind::Shape;
+  return declared ? parse_shape(it->second.s) : std::nullopt;
 }
 
 // Throws one error that lists every unknown operator.
@@ -165,10 +179,7 @@ Fact Import::input_fact(Graph& graph, const NodeDef& n) const {
   if (const auto given = options_.input_shapes.find(name); given != options_.input_shapes.end()) {
     return Fact::tensor(dtype, given->second);
   }
-  const auto it = n.attrs.find("shape");
-  const bool declared =
-      is_placeholder(n) && it != n.attrs.end() && it->second.kind == AttrValue::Kind::Shape;
-  const auto dims = declared ? parse_shape(it->second.s) : std::nullopt;
+  const auto dims = declared_shape(n);
   if (!dims) return Fact::tensor(dtype, ops::unknown_shape());
   SymShape shape;
   for (std::size_t a = 0; a < dims->size(); ++a) {
@@ -176,7 +187,9 @@ Fact Import::input_fact(Graph& graph, const NodeDef& n) const {
       shape.emplace_back((*dims)[a]);
       continue;
     }
-    const std::string symbol = a == 0 ? "batch" : name + "_" + std::to_string(a);
+    // Nothing says that the first sizes of two inputs agree.
+    const std::string symbol =
+        a == 0 && inputs_of_a_batch_ == 1 ? "batch" : name + "_" + std::to_string(a);
     const auto known = options_.symbols.find(symbol);
     shape.push_back(known != options_.symbols.end() ? Dim(known->second)
                                                     : graph.named_symbol(symbol));

@@ -64,6 +64,7 @@ class Import final : public Functions {
  private:
   bool is_input(const NodeDef& n) const { return is_placeholder(n) || cut_.contains(n.name); }
   Fact input_fact(Graph& graph, const NodeDef& n) const;
+  std::optional<std::vector<std::int64_t>> declared_shape(const NodeDef& n) const;
   std::vector<std::string> output_names() const;
   void mark_needed(const std::vector<std::string>& outputs);
   Graph import();
@@ -78,6 +79,7 @@ class Import final : public Functions {
   std::unique_ptr<Unit> main_;
   std::vector<std::string> outputs_;
   std::vector<bool> needed_;
+  int inputs_of_a_batch_ = 0;                 // inputs whose first size the file does not say
   std::vector<Problem>* problems_ = nullptr;  // where errors go when all of them are wanted
   std::int64_t imported_ = 0;
   int calls_ = 0, bodies_ = 0;  // calls: those that are open
