@@ -5,7 +5,7 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 VENV ?= .venv
 
-.PHONY: all demo test test-sanitizers fuzz-diff bench bench-models bench-peers models setup format lint clean
+.PHONY: all demo test test-sanitizers fuzz-diff fuzz-tf bench bench-models bench-peers models setup format lint clean
 
 all: build/release/treadle
 
@@ -38,6 +38,17 @@ CASES ?= 20000
 fuzz-diff: build/release/treadle
 	@cmake --build --preset release -j $(JOBS) --target fuzz_diff_runner
 	$(VENV)/bin/python tests/fuzz_diff/run.py --runner build/release/tests/fuzz_diff_runner --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
+
+# Random TensorFlow graphs through treadle and TensorFlow.
+fuzz-tf: CASES = 3000
+fuzz-tf: build/release/treadle .venv-tf/.ready
+	@cmake --build --preset release -j $(JOBS) --target fuzz_diff_runner
+	.venv-tf/bin/python tests/fuzz_tf/run.py --runner build/release/tests/fuzz_diff_runner --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
+
+.venv-tf/.ready: scripts/requirements-tf.txt
+	python3 -m venv .venv-tf
+	.venv-tf/bin/pip install -q --disable-pip-version-check -r $<
+	@touch $@
 
 bench: build/release/treadle
 	scripts/bench.sh

@@ -13,6 +13,7 @@ import tempfile
 import run
 from case import GENERATORS, as_model
 from engines import Treadle, difference, run_ort
+from faults import ANSWERS, Faults, faults_of
 
 import numpy as np
 import onnx
@@ -24,45 +25,8 @@ SWAPPED = {"Add": "Sub", "Sub": "Add", "Mul": "Add", "Div": "Mul", "Max": "Min",
            "ReduceMax": "ReduceMin", "ReduceMin": "ReduceMax", "ReduceSum": "ReduceMean", "ReduceMean": "ReduceSum", "ArgMax": "ArgMin", "ArgMin": "ArgMax"}
 
 
-def one_element(y):
-    """One element is off by more than any tolerance allows."""
-    flat = y.reshape(-1)
-    at = flat.size // 2
-    with np.errstate(all="ignore"):
-        if y.dtype.kind == "f":
-            flat[at] = 1 if not np.isfinite(flat[at]) else flat[at] + 0.1 + abs(flat[at]) * 0.1 + 100 * np.abs(np.where(np.isfinite(y), y, 0)).max()
-        elif y.dtype == bool:
-            flat[at] = not flat[at]
-        elif y.dtype.kind in "iu":
-            flat[at] ^= 8
-        else:
-            flat[at] = "another"
-    return y
-
-
-def not_a_number(y):
-    y.reshape(-1)[-1] = 0 if np.isnan(y.reshape(-1)[-1]) else np.nan
-    return y
-
-
-# Of the first output that has elements.
-ANSWERS = {"element": one_element, "nan": not_a_number, "axis": lambda y: y[None], "dtype": lambda y: y.astype(np.float64 if y.dtype != np.float64 else np.float32),
-           "missing": lambda y: y.reshape(-1)[1:]}
-
-
-class Faulty(Treadle):
+class Faulty(Faults, Treadle):
     """treadle with a fault planted in its answers."""
-    fault = None
-
-    def run(self, case, path):
-        kind, text, outputs = super().run(case, path)
-        if kind or self.fault is None:
-            return kind, text, outputs
-        if self.fault == "error":
-            return "shape", "planted", None
-        k = next(i for i, y in enumerate(outputs) if y.size)
-        outputs[k] = ANSWERS[self.fault](outputs[k].copy())
-        return kind, text, outputs
 
 
 class WrongGraph(Treadle):
@@ -108,11 +72,7 @@ def main():
             outputs = answers["session"][2]
             if verdict.kind != "agree" or not any(y.size for y in outputs):
                 continue
-            first = next(y for y in outputs if y.size)
-            faults = [f for f in (*ANSWERS, "error") if f != "nan" or first.dtype.kind == "f"]
-            if first.dtype.kind == "U":
-                faults.remove("dtype")
-            trials = [(f, faulty) for f in faults]
+            trials = [(f, faulty) for f in faults_of(outputs)]
             if any(n.op_type in SWAPPED for n in model.graph.node) and wrong_graph_matters(model, case, want):
                 trials.append(("graph", confused))
             for fault, engine in trials:

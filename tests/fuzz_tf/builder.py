@@ -102,6 +102,12 @@ class Builder:
         fine = raw.Less(x=raw.Abs(x=value.tensor), y=tf.constant(TAME, value.dtype))
         return Value(raw.SelectV2(condition=fine, t=value.tensor, e=one), value.exact, True)
 
+    def nonzero(self, value):
+        """Ones in place of zeros, whose sign differs from kernel to kernel."""
+        one, zero = tf.constant(1, value.dtype), tf.constant(0, value.dtype)
+        found = raw.NotEqual(x=value.tensor, y=zero)
+        return Value(raw.SelectV2(condition=found, t=value.tensor, e=one), value.exact, value.tame)
+
     def use(self, value):
         self.used.add(id(value))
         self.exact = self.exact and value.exact

@@ -21,7 +21,9 @@ def jumping_unary(b, op):
 
 @generator("Sqrt", "Exp", "Erf", "Sin", "Cos", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Sigmoid", "Erfc", "Expm1")
 def smooth_unary(b, op):
-    return computed(getattr(raw, op)(x=b.take(exact=True, edges=0.3).tensor))
+    x = b.take(exact=True, edges=0.3)
+    # TensorFlow's Erf of infinity is NaN.
+    return computed(getattr(raw, op)(x=(b.tame(x) if op == "Erf" else x).tensor))
 
 
 @generator("Softplus", "Softsign", "Elu", "Selu", "LeakyRelu")
@@ -33,7 +35,8 @@ def activation(b, op):
 # Where small errors of an element become large ones.
 @generator("Log", "Log1p", "Rsqrt", "Reciprocal", "Inv", "Tan", "Asin", "Acos", "Acosh", "Atanh")
 def steep_unary(b, op):
-    return computed(getattr(raw, op)(x=b.take(exact=True, edges=0.3).tensor))
+    x = b.take(exact=True, edges=0.3)
+    return computed(getattr(raw, op)(x=(b.nonzero(x) if op in ("Rsqrt", "Reciprocal", "Inv") else x).tensor))
 
 
 @generator("Invert")

@@ -34,7 +34,8 @@ def same(b, op):
 def cast(b, _):
     to = b.r.pick(ANY + (np.float16,))
     x = b.take(ANY, exact=np.dtype(to).kind != "f", low=0, edges=0.0)
-    if x.dtype.kind in "fi" and np.dtype(to).kind == "u":
+    if x.dtype.kind in "fi" and np.dtype(to).kind == "u" or x.dtype.kind == "f" and np.dtype(to).kind == "i":
+        # An integer for what is out of its range is not defined.
         x = b.use(b.fresh(b.shape(), x.dtype, low=0, high=100, edges=0))
     y = raw.Cast(x=x.tensor, DstT=to)
     return (True, y) if to is not np.float16 else (False, raw.Cast(x=y, DstT=np.float32))

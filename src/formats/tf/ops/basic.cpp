@@ -18,10 +18,11 @@ std::vector<ValueId> broadcast_to(NodeContext& c, ValueId x, std::size_t i) {
   check(f.rank() == 1, ErrorKind::Shape, "input {} has shape {}, expected a vector of sizes", i,
         str(f.shape));
   const auto dims = f.symbolic();
-  const std::int64_t rank =
-      dims ? static_cast<std::int64_t>(dims->size()) : f.shape[0].as_const().value_or(-1);
+  check_sizes(dims || f.shape[0].is_const(), f.shape, "the size of input {}, {}, must be known", i,
+              f.str());
+  const std::int64_t rank = dims ? static_cast<std::int64_t>(dims->size()) : f.shape[0].value();
   check(rank >= c.graph().fact(x).rank(), ErrorKind::Unsupported,
-        "input {} is {}: the rank of the result is not known, or less than that of {}", i, f.str(),
+        "input {} is {}: the rank of the result is less than that of {}", i, f.str(),
         c.graph().fact(x).str());
   if (!dims) {
     SymShape sizes;

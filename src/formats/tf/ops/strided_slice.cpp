@@ -65,9 +65,9 @@ Bounds bounds_of(NodeContext& c) {
            c.int_attr("begin_mask", 0), c.int_attr("end_mask", 0)};
   for (std::size_t i = 1; i < 3; ++i) {
     const Fact& f = c.fact(i);
-    check(f.rank() == 1 && f.shape[0].is(static_cast<std::int64_t>(b.strides.size())),
-          ErrorKind::Shape, "inputs 'begin', 'end', 'strides' have shapes {}, {}, {}",
-          str(c.fact(1).shape), str(c.fact(2).shape), str(c.fact(3).shape));
+    check_sizes(f.rank() == 1 && f.shape[0].is(static_cast<std::int64_t>(b.strides.size())),
+                f.shape, "inputs 'begin', 'end', 'strides' have shapes {}, {}, {}",
+                str(c.fact(1).shape), str(c.fact(2).shape), str(c.fact(3).shape));
   }
   return b;
 }
