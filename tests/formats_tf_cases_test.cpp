@@ -53,7 +53,7 @@ double tolerance_of(const std::string& name) {
   return 2e-5;
 }
 
-// Whether the file does not say how many axes an input has.
+// Whether the file does not say sizes, or how many axes an input has, that an operator must know.
 bool is_unsized(const std::string& name) {
   return name.starts_with("unsized");
 }

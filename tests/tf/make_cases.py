@@ -421,6 +421,51 @@ def found_by_fuzzing():
     for op in ("Sum", "Prod", "Max", "Min"):
         case(f"UnsortedSegment{op}_negative", {"x": normal(6, 3), "ids": ids},
              lambda x, ids: getattr(raw, "UnsortedSegment" + op)(data=x, segment_ids=ids, num_segments=5))
+    nan, inf = np.nan, np.inf
+    rows = np.float32([[nan, 1, 2], [2, nan, 1], [nan, nan, nan], [-inf, nan, -inf], [inf, nan, inf], [3, 3, nan]])
+    for op in ("ArgMax", "ArgMin"):
+        for dtype in (np.float32, np.float64):
+            case(f"{op}_nan_{np.dtype(dtype).name}", {"x": rows.astype(dtype)}, lambda x, f=getattr(raw, op): f(input=x, dimension=1))
+    # Windows of 3-D pools with SAME padding and a stride above the kernel start inside the image.
+    for op in ("MaxPool3D", "AvgPool3D"):
+        for n in (5, 6, 7, 8):
+            case(f"{op}_gaps_{n}", {"x": normal(1, n, 9, 7, 2)}, lambda x, f=getattr(raw, op): f(
+                input=x, ksize=[1, 1, 2, 1, 1], strides=[1, 3, 4, 2, 1], padding="SAME"))
+    bounds = {"b": np.int32([-9]), "e": np.int32([-12])}
+    case("StridedSlice_before_start_of_the_run", {"x": normal(3, 5), "c": np.int32([-4]), **bounds}, lambda x, b, e, c: [
+        raw.StridedSlice(input=x, begin=low, end=high, strides=[-1], end_mask=mask) for low in (b, c, [-2]) for high, mask in ((e, 0), ([0], 1))])
+    case("fake_quant_of_the_run", {"x": 4 * normal(3, 4), "low": np.float32([-1, -2, 0, 0]), "high": np.float32([3, 0.5, 1, 0])}, lambda x, low, high: [
+        raw.FakeQuantWithMinMaxVarsPerChannel(inputs=x, min=low, max=high),
+        raw.FakeQuantWithMinMaxVars(inputs=x, min=tf.reduce_min(x), max=tf.reduce_max(x), num_bits=4)])
+    for index in (0, 1, 2, 3, 7, -1):
+        case(f"case_{index}", {"x": normal(4), "i": np.int32(index)}, lambda x, i: tf.switch_case(i, [
+            lambda: x * 2.0, lambda: x - 1.0, lambda: -x]), control_v2=True)
+    case("case_known", {"x": normal(4)}, lambda x: tf.switch_case(tf.constant(1), [lambda: x * 2.0, lambda: x - 1.0]), control_v2=True)
+    for op in ("Sum", "Mean", "Prod", "Max", "Min"):
+        for dtype in (np.float32, np.float64, np.int32):
+            case(f"Segment{op}_without_rows_{np.dtype(dtype).name}", {"x": (4 * normal(5, 3)).astype(dtype)}, lambda x, f=getattr(raw, "Segment" + op): f(
+                data=x, segment_ids=np.int32([1, 1, 3, 4, 4])))
+    weights = {"w": normal(5, 12), "wci": normal(3), "wcf": normal(3), "wco": normal(3), "b": normal(12)}
+    for n in (0, 2, 4):
+        case(f"block_lstm_short_{n}", {"x": normal(4, 2, 2), "n": np.int64(n)}, lambda x, n: [raw.BlockLSTM(
+            seq_len_max=n, x=x, cs_prev=normal(2, 3), h_prev=normal(2, 3), **weights)[k] for k in (1, 6)])
+    # Sizes that the file does not say, of which some decide how an operator is read.
+    unknown = {"x": (None, None), "y": (None, None)}
+    case("two_batches", {"x": normal(2, 3), "y": normal(4, 3)}, lambda x, y: [tf.concat([x, y], 0), tf.matmul(x, y, transpose_b=True)], shapes=unknown)
+    case("add_n_of_unknown_sizes", {"x": normal(2, 3), "y": normal(2, 3)}, lambda x, y: raw.AddN(inputs=[x, y, normal(2, 3)]), shapes=unknown)
+    case("unsized_squeeze_sizes", {"x": normal(1, 3)}, lambda x: tf.squeeze(x), shapes=unknown)
+    case("unsized_split_sizes", {"x": normal(2, 6)}, lambda x: tf.split(x, [2, 4], 1) + tf.split(x, 3, 1) + tf.unstack(x, 2), shapes=unknown)
+    sizes = {"x": (None,) * 4, "w": (None,) * 4}
+    case("unsized_conv_sizes", {"x": normal(1, 5, 4, 6), "w": normal(2, 3, 3, 4)}, lambda x, w: raw.Conv2D(
+        input=x, filter=w, strides=[1] * 4, padding="SAME"), shapes=sizes)
+    case("unsized_depthwise_sizes", {"x": normal(1, 5, 4, 6), "w": normal(2, 3, 6, 2)}, lambda x, w: raw.DepthwiseConv2dNative(
+        input=x, filter=w, strides=[1] * 4, padding="SAME"), shapes=sizes)
+    case("unsized_scatter_sizes", {"x": np.int32([[0, 1], [1, 2]]), "y": normal(2, 3)}, lambda x, y: [
+        tf.gather_nd(y, x), raw.TensorScatterAdd(tensor=y, indices=x, updates=np.float32([1, 2]))], shapes=unknown)
+    case("unsized_block_lstm_sizes", {"x": normal(2, 2), "y": normal(2, 3)}, lambda x, y: raw.BlockLSTM(
+        seq_len_max=np.int64(1), x=tf.expand_dims(x, 0), cs_prev=y, h_prev=y, **weights)[6], shapes=unknown)
+    case("fake_quant_of_unknown_sizes", {"x": normal(2, 3), "y": normal(2, 3)}, lambda x, y: raw.FakeQuantWithMinMaxVarsPerChannel(
+        inputs=x, min=-tf.abs(y[0]), max=tf.abs(y[1])), shapes=unknown)
 
 
 def main():
