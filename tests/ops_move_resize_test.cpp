@@ -1,5 +1,6 @@
 #include "ops/col2im.hpp"
 #include "ops/grid_sample.hpp"
+#include "ops/max_roi_pool.hpp"
 #include "ops/max_unpool.hpp"
 #include "ops/non_max_suppression.hpp"
 #include "ops/random.hpp"
@@ -111,6 +112,19 @@ TEST(RoiAlign, WholeImage) {
   expect_near(run(op, in), {4});
   error_of([&] { run(op, {in[0], in[1], ints({1}, {1})}); });
   error_of([&] { run(op, {in[0], floats({1, 4}, {0, 0, NAN, 2}), in[2]}); });
+}
+
+// 4x5 elements 0 to 19; a box of 3 rows and 4 columns in 2x2 cells that share a row; one box that
+// is a cell, beyond the image.
+TEST(MaxRoiPool, CellsShareRows) {
+  ops::MaxRoiPool op;
+  op.out_h = op.out_w = 2;
+  op.scale = 0.5;
+  const Tensor x = counting({1, 1, 4, 5});
+  const Tensor boxes = floats({2, 5}, {0, 2, 2, 8, 6, 0, 20, 20, 20, 20});
+  expect_near(run(op, {x, boxes}), {12, 14, 17, 19, 0, 0, 0, 0});
+  error_of([&] { run(op, {x, floats({1, 5}, {1, 0, 0, 2, 2})}); });
+  error_of([&] { run(op, {x, floats({1, 5}, {0, NAN, 0, 2, 2})}); });
 }
 
 TEST(NonMaxSuppression, DropsOverlap) {

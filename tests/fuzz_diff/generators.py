@@ -336,6 +336,16 @@ def roi_align(r, op):
     return Case(op, {"x": x, "rois": box, "b": r.array((rois,), np.int64, low=0, high=n - 1)}, attributes, opset=16, tolerance=1e-4)
 
 
+@generator("MaxRoiPool")
+def max_roi_pool(r, op):
+    n, rois = r.integer(1, 2), r.integer(1, 4)
+    x = r.array((n, r.integer(1, 3), r.integer(2, 12), r.integer(2, 12)), np.float32)
+    box = np.sort(r.array((rois, 2, 2), np.float32, low=-2, high=14), 1).reshape(rois, 4)
+    at = r.g.integers(0, n, (rois, 1)).astype(np.float32)
+    attributes = {"pooled_shape": [r.integer(1, 4), r.integer(1, 4)], "spatial_scale": r.pick((1.0, 0.5, 0.75))}
+    return Case(op, {"x": x, "rois": np.concatenate([at, box], 1)}, attributes, opset=1)
+
+
 @generator("NonMaxSuppression")
 def nms(r, op):
     n, boxes, classes = r.integer(1, 2), r.integer(1, 12), r.integer(1, 3)

@@ -54,6 +54,23 @@ def batches(r):
     return r.pick([(), (2,), (2, 3)])
 
 
+@contrib("QGemm")
+def qgemm(r, _):
+    m, k, n = sizes(r)
+    at = r.pick((np.uint8, np.int8))
+    bt = np.int8 if at == np.int8 else r.pick((np.uint8, np.int8))
+    ta, tb, columns = int(r.chance(0.5)), int(r.chance(0.5)), (n,) if r.chance(0.4) else ()
+    zero = r.g.integers(-3 if bt == np.int8 else 0, 4, columns).astype(bt)
+    inputs = {"a": integers(r, at, *((k, m) if ta else (m, k))), "as": scales(r), "az": integers(r, at),
+              "b": weights(r, bt, *((n, k) if tb else (k, n))), "bs": scales(r, *columns), "bz": np.asarray(zero),
+              "c": maybe(r, r.g.integers(-3000, 3000, r.pick(((n,), (m, n), (1, n)))).astype(np.int32))}
+    quantised = r.chance(0.7)
+    if quantised:
+        inputs |= {"ys": np.asarray(np.float32(r.g.uniform(0.05, 2))), "yz": integers(r, at)}
+    out = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(at)) if quantised else FLOAT
+    return inputs, {"transA": ta, "transB": tb, "alpha": r.pick((1.0, 0.5, 2.0))}, {"types": (out,), "steps": 1}
+
+
 @contrib("MatMulIntegerToFloat")
 def matmul_integer_to_float(r, _):
     m, k, n = sizes(r)

@@ -1,8 +1,9 @@
-// ImageDecoder, GridSample, AffineGrid, RoiAlign, NonMaxSuppression, Col2Im, MaxUnpool.
+// ImageDecoder, GridSample, AffineGrid, RoiAlign, MaxRoiPool, NonMaxSuppression, Col2Im, MaxUnpool.
 #include "formats/onnx/ops/move_helpers.hpp"
 #include "ops/col2im.hpp"
 #include "ops/grid_sample.hpp"
 #include "ops/image_decoder.hpp"
+#include "ops/max_roi_pool.hpp"
 #include "ops/max_unpool.hpp"
 #include "ops/move.hpp"
 #include "ops/non_max_suppression.hpp"
@@ -168,6 +169,17 @@ std::vector<ValueId> import_roi_align(NodeContext& c) {
   op->ratio = c.int_attr("sampling_ratio", 0);
   op->scale = c.float_attr("spatial_scale", 1.0);
   return {c.add1(std::move(op), {c.in(0), c.in(1), c.in(2)})};
+}
+
+std::vector<ValueId> import_max_roi_pool(NodeContext& c) {
+  auto op = std::make_shared<ops::MaxRoiPool>();
+  const auto size = c.ints_attr("pooled_shape").value_or(std::vector<std::int64_t>{});
+  check(size.size() == 2, ErrorKind::Parse, "attribute 'pooled_shape' has {} entries, expected 2",
+        size.size());
+  op->out_h = size[0];
+  op->out_w = size[1];
+  op->scale = c.float_attr("spatial_scale", 1.0);
+  return {c.add1(std::move(op), {c.in(0), c.in(1)})};
 }
 
 std::vector<ValueId> import_non_max_suppression(NodeContext& c) {

@@ -160,6 +160,35 @@ std::vector<ValueId> import_matmul_integer_to_float(NodeContext& ctx) {
   return {scaled_product(ctx, a, b, checked_parameter(ctx, 2, "a_scale", false), 3, 6)};
 }
 
+// Inputs a, a_scale, a_zp, b, b_scale, b_zp, optional c (i32, in units of the product), y_scale,
+// y_zp; f32 without a scale of y. Scale and zero point of b: one element or one a column.
+std::vector<ValueId> import_qgemm(NodeContext& ctx) {
+  check(ctx.fact(0).rank() == 2 && ctx.fact(3).rank() == 2, ErrorKind::Shape,
+        "a has shape {}, b {}, expected matrices", str(ctx.fact(0).shape), str(ctx.fact(3).shape));
+  const auto turned = [&](ValueId v, const char* name) {
+    if (ctx.int_attr(name, 0) == 0) return v;
+    return ops::transpose(ctx.graph(), ctx.fresh_name(), v, {1, 0});
+  };
+  const ValueId wide_b = nn::cast(ctx, ctx.in(3), DType::I32);
+  const ValueId a = turned(centred(ctx, ctx.in(0), nn::as_scalar(ctx, ctx.in(2))), "transA");
+  const ValueId b = nn::binary(ctx, ops::BinaryFn::Sub, turned(wide_b, "transB"),
+                               nn::cast(ctx, per_column(ctx, ctx.in(5)), DType::I32));
+  ValueId sum = ops::matmul(ctx.graph(), ctx.fresh_name(), a, b);
+  if (const ValueId c = nn::optional_input(ctx, 6); c.present()) {
+    check(ctx.graph().fact(c).dtype == DType::I32, ErrorKind::Type,
+          "input 6 'C' is {}, expected i32", ctx.graph().fact(c).str());
+    sum = nn::binary(ctx, ops::BinaryFn::Add, sum, c);
+  }
+  const ValueId y_scale = nn::optional_input(ctx, 7);
+  const ValueId alpha = nn::f32(ctx, static_cast<float>(ctx.float_attr("alpha", 1)));
+  const ValueId factor =
+      multiplier(ctx, nn::binary(ctx, ops::BinaryFn::Mul, alpha, nn::as_scalar(ctx, ctx.in(1))),
+                 per_column(ctx, ctx.in(4)),
+                 y_scale.present() ? nn::as_scalar(ctx, y_scale) : nn::f32(ctx, 1));
+  if (y_scale.present()) return {requantize(ctx, sum, factor, nn::as_scalar(ctx, ctx.in(8)))};
+  return {nn::binary(ctx, ops::BinaryFn::Mul, nn::cast(ctx, sum, DType::F32), factor)};
+}
+
 // Inputs a (f32, quantised as DynamicQuantizeLinear does), b, b_scale, optional b_zp, bias.
 std::vector<ValueId> import_dynamic_quantize_matmul(NodeContext& ctx) {
   const std::vector<ValueId> a = import_dynamic_quantize_linear(ctx);
