@@ -1,8 +1,10 @@
-// onnx_backend_runner FOLDER… [--simplified | --session] [--filter TEXT] [--expect FILE] [--quiet]
+// onnx_backend_runner FOLDER… [--simplified | --session] [--filter TEXT] [--expect FILE [--may
+// FILE]]
+// [--quiet]
 // Runs every test below the folders and prints "PASS|FAIL|UNSUPPORTED name reason" a line. A test
 // that crashes or hangs is a FAIL and stops nothing. Exit status 1 when a test fails that FILE does
-// not list (name, tab, reason a line), or passes or is missing although it does; without FILE, when
-// one fails.
+// not list (name, tab, reason a line), or passes or is missing although it does; those that the
+// FILE of --may lists may do both. Without FILE, when one fails.
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -27,7 +29,7 @@ constexpr rlim_t kMemory = rlim_t{8} << 30;
 
 struct Options {
   std::vector<std::string> folders;
-  std::string filter, expect;
+  std::string filter, expect, may;
   Path path = Path::Reference;
   Tolerance tolerance;
   bool quiet = false;
@@ -89,12 +91,8 @@ const char* text_of(Status s) {
 class Report {
  public:
   explicit Report(const Options& options) : options_(options) {
-    std::ifstream in(options.expect);
-    for (std::string line; std::getline(in, line);) {
-      const std::size_t tab = line.find('\t');
-      if (tab == std::string::npos || line[0] == '#') continue;
-      expected_[line.substr(0, tab)] = line.substr(tab + 1);
-    }
+    read(options.expect, expected_);
+    read(options.may, either_);
   }
 
   void add(const std::string& name, const Outcome& o) {
@@ -102,9 +100,10 @@ class Report {
     seen_.insert(name);
     const auto found = expected_.find(name);
     const bool listed = found != expected_.end();
-    const bool either = listed && found->second.starts_with("either: ");
+    const bool either = either_.contains(name);
     const bool pass = o.status == Status::Pass;
-    const bool wrong = options_.expect.empty() ? o.status == Status::Fail : !either && pass == listed;
+    const bool wrong =
+        options_.expect.empty() ? o.status == Status::Fail : !either && pass == listed;
     wrong_ += wrong;
     if (options_.quiet && !wrong) return;
     std::printf("%s%s %s %s\n", wrong && pass ? "LISTED BUT " : "", text_of(o.status), name.c_str(),
@@ -124,8 +123,19 @@ class Report {
   }
 
  private:
+  using Reasons = std::map<std::string, std::string>;
+
+  static void read(const std::string& path, Reasons& out) {
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);) {
+      const std::size_t tab = line.find('\t');
+      if (tab == std::string::npos || line[0] == '#') continue;
+      out[line.substr(0, tab)] = line.substr(tab + 1);
+    }
+  }
+
   const Options& options_;
-  std::map<std::string, std::string> expected_;
+  Reasons expected_, either_;
   std::set<std::string> seen_;
   int counts_[3] = {};
   int wrong_ = 0;
@@ -209,6 +219,8 @@ int main(int argc, char** argv) {
       options.filter = argv[++i];
     } else if (a == "--expect" && more) {
       options.expect = argv[++i];
+    } else if (a == "--may" && more) {
+      options.may = argv[++i];
     } else if (a == "--rtol" && more) {
       options.tolerance.rtol = std::atof(argv[++i]);
     } else if (a == "--atol" && more) {

@@ -6,8 +6,10 @@ namespace {
 
 constexpr OperatorEntry kTable[] = {
 #define TREADLE_TF(Op, function) {#Op, function},
+#define TREADLE_TF_MADE(Op, ...) {#Op, __VA_ARGS__},
 #include "formats/tf/table.inc"
 #undef TREADLE_TF
+#undef TREADLE_TF_MADE
 };
 
 }  // namespace
