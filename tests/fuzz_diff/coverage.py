@@ -17,10 +17,14 @@ NOT_COVERED = {
 }
 
 
-def treadle_operators():
-    """Those of ai.onnx in treadle's tables."""
-    root = pathlib.Path(__file__).resolve().parents[2] / "src" / "formats" / "onnx"
-    return {m for f in root.rglob("*.inc") for m in re.findall(r'TREADLE_ONNX\("", "(\w+)"', f.read_text())}
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def treadle_operators(domain=""):
+    """Those of the domain (ai.onnx) in treadle's tables; pairs of domain and name for None."""
+    files = (ROOT / "src" / "formats" / "onnx").rglob("*.inc")
+    pairs = {m for f in files for m in re.findall(r'TREADLE_ONNX\("([^"]*)", "(\w+)"', f.read_text())}
+    return pairs if domain is None else {op for d, op in pairs if d == domain}
 
 
 def without_reason(generated):

@@ -49,6 +49,7 @@ class Treadle:
     def __init__(self, program, folder, timeout):
         self.program, self.folder, self.timeout = program, pathlib.Path(folder), timeout
         self.process = None
+        self.steps = ""               # what ran last: "kernels", "reference" (of some) or "nothing"
 
     def start(self):
         limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -84,7 +85,8 @@ class Treadle:
             line = ""
         if not line:
             return "crash", f"ended with {self.stop()}", None
-        if line != "ok\n":
+        self.steps = line[3:-1] if line.startswith("ok ") else ""
+        if not self.steps:
             kind, text = line.rstrip("\n").split(" ", 1)
             return kind, text, None
         with np.load(self.folder / "out.npz") as out:

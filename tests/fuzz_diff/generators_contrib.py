@@ -192,3 +192,163 @@ def dynamic_quantize_lstm(r, _):
     direction = "bidirectional" if directions == 2 else r.pick(("forward", "reverse"))
     # ONNX Runtime quantises what it multiplies the weights with.
     return inputs, {"hidden_size": hidden, "direction": direction}, {"outputs": ("y", "y_h", "y_c"), "types": (FLOAT,) * 3, "tolerance": 2e-2}
+
+
+@contrib("Gelu", "FastGelu", "QuickGelu", "BiasGelu")
+def gelu(r, op):
+    x = r.array(r.shape(1, 4, 0), np.float32)
+    bias = normal(r, x.shape[-1]) if op == "BiasGelu" or op == "FastGelu" and r.chance(0.5) else None
+    attributes = {"alpha": r.pick((1.0, 1.702))} if op == "QuickGelu" else {}
+    return {"x": x, "b": bias}, attributes, {"tolerance": 1e-4}
+
+
+@contrib("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
+def skip_layer_norm(r, op):
+    b, s, width = r.integer(1, 3), r.integer(1, 5), r.pick((4, 7, 16, 33))
+    inputs = {"x": normal(r, b, s, width), "skip": normal(r, b, s, width), "gamma": normal(r, width)}
+    if op == "SkipLayerNormalization":
+        inputs["beta"] = maybe(r, normal(r, width))
+    inputs["bias"] = maybe(r, normal(r, width))
+    return inputs, {"epsilon": r.pick((1e-5, 1e-2))}, {"tolerance": 2e-4}
+
+
+def small_scale(r):
+    return np.asarray(np.float32(r.g.uniform(0.02, 0.1)))
+
+
+def one_quantised(r, name, dtype, *shape):
+    """A tensor with its scale and zero point."""
+    return {name: integers(r, dtype, *shape), name + "s": small_scale(r), name + "z": np.asarray(integers(r, dtype))}
+
+
+def of_type(dtype, **more):
+    return {"types": (onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)),), "steps": 1, **more}
+
+
+@contrib("QLinearAdd", "QLinearMul")
+def qlinear_binary(r, op):
+    dtype, shape = r.pick((np.uint8, np.int8)), r.shape(1, 4, 0)
+    return one_quantised(r, "a", dtype, *shape) | one_quantised(r, "b", dtype, *r.part(shape)) | {"ys": small_scale(r), "yz": np.asarray(integers(r, dtype))}, {}, of_type(dtype)
+
+
+@contrib("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax")
+def qlinear_unary(r, op):
+    dtype, shape = r.pick((np.uint8, np.int8)), r.shape(1, 4, 0)
+    attributes = {"QLinearSigmoid": {}, "QLinearLeakyRelu": {"alpha": r.pick((0.01, 0.3))}, "QLinearSoftmax": {"axis": r.axis(len(shape)), "opset": r.pick((12, 13))}}[op]
+    scale = np.asarray(np.float32(1 / 256)) if op == "QLinearSoftmax" else small_scale(r)
+    zero = np.asarray(np.iinfo(dtype).min).astype(dtype) if op == "QLinearSoftmax" else np.asarray(integers(r, dtype))
+    return one_quantised(r, "x", dtype, *shape) | {"ys": scale, "yz": zero}, attributes, of_type(dtype, constants=("xs", "xz", "ys", "yz"))
+
+
+@contrib("QLinearAveragePool", "QLinearGlobalAveragePool")
+def qlinear_pool(r, op):
+    dtype, last = r.pick((np.uint8, np.int8)), int(r.chance(0.4))
+    n, c, h, w = r.integer(1, 2), r.integer(1, 9), r.integer(3, 9), r.integer(3, 9)
+    attributes = {"channels_last": last}
+    if op == "QLinearAveragePool":
+        kernel = [r.integer(1, 3), r.integer(1, 3)]
+        attributes |= {"kernel_shape": kernel, "strides": [r.integer(1, 2), r.integer(1, 2)], "pads": [r.integer(0, k - 1) for k in kernel * 2], "count_include_pad": int(r.chance(0.5))}
+    return one_quantised(r, "x", dtype, *((n, h, w, c) if last else (n, c, h, w))) | {"ys": small_scale(r), "yz": np.asarray(integers(r, dtype))}, attributes, of_type(dtype)
+
+
+@contrib("QLinearConcat")
+def qlinear_concat(r, _):
+    dtype, shape = r.pick((np.uint8, np.int8)), r.shape(1, 4, 0)
+    axis = r.axis(len(shape))
+    inputs = {"ys": small_scale(r), "yz": np.asarray(integers(r, dtype))}
+    for k in range(r.integer(1, 3)):
+        part = list(shape)
+        part[axis] = r.integer(1, 5)
+        inputs |= one_quantised(r, f"x{k}_", dtype, *part)
+    return inputs, {"axis": axis}, of_type(dtype, may_be_constant=("ys", "yz"))
+
+
+@contrib("QuantizeLinear", "DequantizeLinear")
+def quantise(r, op):
+    shape, dtype = r.shape(1, 4, 0), r.pick((np.uint8, np.int8, np.uint16, np.int16))
+    axis = r.axis(len(shape)) if r.chance(0.4) else None
+    sizes = () if axis is None else (shape[axis],)
+    scale = r.g.uniform(0.02, 0.1, sizes).astype(np.float32)
+    inputs = {"x": integers(r, dtype, *shape) if op == "DequantizeLinear" else normal(r, *shape), "s": scale, "z": np.asarray(integers(r, dtype, *sizes))}
+    attributes = {} if axis is None else {"axis": axis}
+    return inputs, attributes, of_type(dtype) if op == "QuantizeLinear" else {}
+
+
+@contrib("FusedConv")
+def fused_conv(r, _):
+    rank, group = r.pick((1, 2, 2)), r.pick((1, 1, 2))
+    kernel = [r.integer(1, 3) for _ in range(rank)]
+    c, o, size = group * r.integer(1, 5), group * r.integer(1, 5), [r.integer(3, 9) for _ in range(rank)]
+    kind = r.pick(("Relu", "Sigmoid", "Tanh", "LeakyRelu", "Clip", "HardSigmoid"))
+    parameters = {"LeakyRelu": [0.2], "Clip": [-0.5, 0.8], "HardSigmoid": [0.2, 0.5]}.get(kind)
+    attributes = {"activation": kind, "kernel_shape": kernel, "group": group, "pads": [r.integer(0, k - 1) for k in kernel * 2]}
+    if parameters:
+        attributes["activation_params"] = parameters
+    return {"x": normal(r, r.integer(1, 2), c, *size), "w": normal(r, o, c // group, *kernel), "b": maybe(r, normal(r, o))}, attributes
+
+
+@contrib("RotaryEmbedding")
+def rotary(r, _):
+    b, s, heads, half, most = r.integer(1, 2), r.integer(1, 5), r.integer(1, 3), r.pick((2, 4, 8)), 12
+    width = 2 * half
+    angles = r.g.uniform(-3, 3, (most, half))
+    x = normal(r, b, s, heads * width) if r.chance(0.5) else normal(r, b, heads, s, width)
+    at = np.array([r.integer(0, most - s)], np.int64) if r.chance(0.5) else r.g.integers(0, most, (b, s))
+    return {"x": x, "at": at, "cos": np.cos(angles).astype(np.float32), "sin": np.sin(angles).astype(np.float32)}, {"interleaved": int(r.chance(0.5))}, {"may_be_constant": ("cos", "sin")}
+
+
+@contrib("Attention")
+def attention(r, _):
+    b, s, heads, size, width = r.integer(1, 3), r.integer(1, 5), r.pick((1, 2, 4)), r.pick((2, 4, 8)), r.integer(1, 9)
+    hidden = heads * size
+    kind = r.pick(("none", "lengths", "mask"))
+    mask = {"none": None, "lengths": r.g.integers(1, s, (b,), endpoint=True).astype(np.int32), "mask": (r.g.random((b, s)) < 0.7).astype(np.int32)}[kind]
+    if kind == "mask":
+        mask[:, 0] = 1  # a row that sees nothing is not defined
+    causal = int(r.chance(0.4)) if kind == "none" else 0
+    return {"x": normal(r, b, s, width), "w": normal(r, width, 3 * hidden), "b": normal(r, 3 * hidden), "mask": mask}, {"num_heads": heads, "unidirectional": causal}, {"may_be_constant": ("w", "b"), "tolerance": 2e-4}
+
+
+@contrib("MultiHeadAttention")
+def multi_head_attention(r, _):
+    b, s, total, heads, size = r.integer(1, 2), r.integer(1, 5), r.integer(1, 7), r.pick((1, 2, 4)), r.pick((2, 4, 8))
+    hidden = heads * size
+    value = hidden if r.chance(0.7) else heads * 3
+    inputs = {"q": normal(r, b, s, hidden), "k": normal(r, b, total, hidden), "v": normal(r, b, total, value),
+              "bias": maybe(r, normal(r, 2 * hidden + value)), "mask": None, "add": maybe(r, normal(r, 1, heads, s, total))}
+    if r.chance(0.3):
+        mask = (r.g.random((b, total)) < 0.7).astype(np.int32)
+        mask[:, 0] = 1
+        inputs["mask"] = mask
+    attributes = {"num_heads": heads}
+    if r.chance(0.3):
+        attributes["scale"] = 0.3
+    return inputs, attributes, {"may_be_constant": ("bias",), "tolerance": 2e-4}
+
+
+@contrib("GroupQueryAttention")
+def group_query_attention(r, _):
+    b, kv, group, size = r.integer(1, 2), r.pick((1, 2)), r.pick((1, 2, 3)), r.pick((8, 16))
+    heads, past, s = kv * group, r.integer(0, 4), 1
+    if past == 0:
+        s = r.integer(1, 5)
+    total = past + s
+    inputs = {"q": normal(r, b, s, heads * size), "k": normal(r, b, s, kv * size), "v": normal(r, b, s, kv * size),
+              "pk": normal(r, b, kv, past, size), "pv": normal(r, b, kv, past, size),
+              "lengths": np.full((b,), total - 1, np.int32), "total": np.array(total, np.int32)}
+    attributes = {"num_heads": heads, "kv_num_heads": kv}
+    if size == 16 and r.chance(0.6):  # ONNX Runtime rotates multiples of 16
+        angles = r.g.uniform(-3, 3, (16, size // 2))
+        inputs |= {"cos": np.cos(angles).astype(np.float32), "sin": np.sin(angles).astype(np.float32)}
+        attributes |= {"do_rotary": 1, "rotary_interleaved": int(r.chance(0.5))}
+    return inputs, attributes, {"outputs": ("y", "key", "value"), "types": (FLOAT,) * 3, "may_be_constant": (), "tolerance": 2e-4}
+
+
+@contrib("EmbedLayerNormalization")
+def embed(r, _):
+    b, s, width, words, most = r.integer(1, 3), r.integer(1, 5), r.pick((4, 8, 16)), 9, 7
+    segments = r.chance(0.5)
+    inputs = {"ids": r.g.integers(0, words, (b, s)).astype(np.int32), "segments": r.g.integers(0, 2, (b, s)).astype(np.int32) if segments else None,
+              "words": normal(r, words, width), "places": normal(r, most, width), "kinds": normal(r, 2, width) if segments else None,
+              "gamma": normal(r, width), "beta": normal(r, width)}
+    return inputs, {"epsilon": 1e-3}, {"outputs": ("y", "mask"), "types": (FLOAT, onnx.TensorProto.INT32), "may_be_constant": ("words", "places", "kinds"), "tolerance": 2e-4}

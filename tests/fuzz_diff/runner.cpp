@@ -1,13 +1,15 @@
 // fuzz_diff_runner FOLDER: the engine's side of tests/fuzz_diff/run.py, many models in one process.
 // Each line of standard input asks for one run of FOLDER/model.onnx with the arrays of
 // FOLDER/in.npz: "session" (simplified, lowered, run twice) or "reference" (operator by operator).
-// Outputs go to FOLDER/out.npz. The answer is one line, "ok" or the kind of the error and its text.
+// Outputs go to FOLDER/out.npz. The answer is one line: "ok", followed by " fast" when every step
+// of the program has a kernel; or the kind of the error and its text.
 #include <algorithm>
 #include <iostream>
 #include <string>
 
 #include "api/model.hpp"
 #include "base/error.hpp"
+#include "plan/program.hpp"
 #include "plan/session.hpp"
 #include "tensor/npz.hpp"
 
@@ -27,7 +29,7 @@ std::vector<Value> inputs_of(const Model& model, const NamedTensors& arrays) {
   return inputs;
 }
 
-void run(const std::string& folder, bool reference) {
+std::string_view run(const std::string& folder, bool reference) {
   ModelOptions options;
   options.lower.reference = reference;
   options.limits.max_tensor_bytes = kTensorBytes;
@@ -42,14 +44,18 @@ void run(const std::string& folder, bool reference) {
   for (std::size_t i = 0; i < model->outputs().size(); ++i)
     outputs.emplace_back(model->outputs()[i].name, session.output(i).tensor());
   write_npz_file(folder + "/out.npz", outputs);
+  const auto& steps = model->program()->steps;
+  if (steps.empty()) return "nothing";
+  const bool kernels =
+      std::ranges::all_of(steps, [](const Step& s) { return s.kernel != nullptr; });
+  return kernels ? "kernels" : "reference";
 }
 
 std::string answer(const std::string& folder, const std::string& request) {
   try {
     check(request == "session" || request == "reference", ErrorKind::Io, "no such request: {}",
           request);
-    run(folder, request == "reference");
-    return "ok";
+    return fmt::format("ok {}", run(folder, request == "reference"));
   } catch (const Error& e) {
     std::string text = fmt::format("{} {}", name_of(e.kind()), e.what());
     std::replace(text.begin(), text.end(), '\n', ' ');

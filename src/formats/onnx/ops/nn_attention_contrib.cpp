@@ -2,6 +2,7 @@
 #include "base/error.hpp"
 #include "formats/onnx/ops/nn_attention.hpp"
 #include "formats/onnx/ops/nn_common.hpp"
+#include "formats/options.hpp"
 #include "ops/move.hpp"
 
 namespace treadle::onnx {
@@ -34,6 +35,10 @@ ValueId integer_mask(NodeContext& ctx, std::size_t i, const Dim& batch, const Di
     keep = length_mask(ctx, nn::slice(ctx, mask, 0, 0, batch),
                        nn::slice(ctx, mask, 0, batch, batch), keys);
   } else {
+    if (s.size() == 1 && !(s[0].is_const() && batch.is_const()))
+      throw formats::NeedsSizes(fmt::format(
+          "input {}, the mask, has shape {}: whether it has one element a batch entry or two", i,
+          str(s)));
     check(s.size() == 2 || s.size() == 3, ErrorKind::Unsupported,
           "input {}, the mask, has shape {}; expected [batch], [2·batch], [batch, keys] or [batch, "
           "queries, keys]",

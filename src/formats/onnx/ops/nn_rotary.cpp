@@ -2,6 +2,7 @@
 #include "base/error.hpp"
 #include "formats/onnx/ops/nn_attention.hpp"
 #include "formats/onnx/ops/nn_common.hpp"
+#include "formats/options.hpp"
 #include "ops/move.hpp"
 
 namespace treadle::onnx {
@@ -47,6 +48,10 @@ std::vector<ValueId> import_ms_rotary_embedding(NodeContext& ctx) {
   const ValueId sin = ctx.add1(make_op<ops::Gather>(0), {ctx.in(3), positions});
   std::int64_t heads = ctx.int_attr("num_heads", 0);
   if (heads == 0 && x.size() == 3) {
+    if (!x[2].is_const() || !g.fact(cos).shape.at(2).is_const())
+      throw formats::NeedsSizes(
+          fmt::format("how many heads of size {} input 0 of shape {} has must be known",
+                      (g.fact(cos).shape.at(2) * 2).str(), str(x)));
     heads = nn::divide(x[2], (g.fact(cos).shape.at(2) * 2).value(), "hidden size").value();
   }
   return {rotate_any(ctx, ctx.in(0), cos, sin, heads)};
