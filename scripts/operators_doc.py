@@ -13,7 +13,6 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 DOC = ROOT / "docs" / "operators.md"
-COLUMNS = 4
 
 
 def read(path):
@@ -88,13 +87,50 @@ def plain(text):
     return text.replace("|", "\\|").replace("](", "]\\(")
 
 
-def grid(names):
-    """A list in columns that stays readable as text."""
-    names = sorted(names, key=str.lower)
-    rows = ["| " * COLUMNS + "|", "|---" * COLUMNS + "|"]
-    for i in range(0, len(names), COLUMNS):
-        row = names[i : i + COLUMNS] + [""] * (COLUMNS - len(names[i : i + COLUMNS]))
-        rows.append("| " + " | ".join(row) + " |")
+INTEGERS = "i8 i16 i32 i64 u8 u16 u32 u64".split()
+FLOATS = "bf16 f16 f32 f64".split()
+
+
+def types(text):
+    """Element types, with words for all integers of 8 to 64 bits and all floats of 16 to 64."""
+    left, words = text.split(), []
+    for word, group in (("floats", FLOATS), ("integers", INTEGERS)):
+        if set(group) <= set(left):
+            words.append(word)
+            left = [t for t in left if t not in group]
+    return " ".join([*words, *sorted(left)])
+
+
+def versions(text):
+    """From 7 on, with 7 for what is older."""
+    numbers = [int(v) for v in text.split()]
+    return " ".join(str(v) for v in sorted({max(v, 7) for v in numbers})) if numbers else ""
+
+
+def measured(name):
+    """Lines of docs/NAME as lists, without the comment."""
+    path = ROOT / "docs" / name
+    return [line.split("\t") for line in read(path).splitlines()[1:]] if path.exists() else []
+
+
+def onnx_rows(domain, names):
+    """A table of operators with versions, element types and those with kernels; the types of operators without a
+    random case are left empty."""
+    known = {op: rest for d, op, *rest in measured("operator_types_onnx.tsv") if d == domain}
+    rows = ["| operator | versions | element types | kernels |", "|---|---|---|---|"]
+    for op in sorted(names, key=str.lower):
+        numbers, taken, fast = known.get(op, ["", "", ""])
+        shown = versions(numbers) if domain == "" else numbers
+        rows.append(f"| {op} | {shown} | {types(taken)} | {types(fast)} |")
+    return rows
+
+
+def tf_rows(names):
+    known = {op: rest for op, *rest in measured("operator_types_tf.tsv")}
+    rows = ["| operator | element types | kernels |", "|---|---|---|"]
+    for op in sorted(names, key=str.lower):
+        taken, fast = known.get(op, ["", ""])
+        rows.append(f"| {op} | {types(taken)} | {types(fast)} |")
     return rows
 
 
@@ -147,10 +183,17 @@ def document(old):
         "its attributes and types are supported; `treadle check MODEL` tells for a given model. What is",
         "tested, and what is known not to pass, stands in `tests/onnx_backend/expected.tsv`.",
         "",
+        "*Versions* are those of the standard in which the operator changed, from 7 on. *Element types* are",
+        "those of the first input (of the output, without inputs; of `T` for TensorFlow) with which a random",
+        "case runs or the model is accepted; *floats* and *integers* are all of 16 to 64 and of 8 to 64 bits.",
+        "*Kernels* are the element types for which the CPU has fast paths; the plain reference does the work",
+        "of the others, correct and slow. `tests/fuzz_diff/operator_types.py` and",
+        "`tests/fuzz_tf/operator_types.py` measure both; an empty cell is an operator without random cases.",
+        "",
     ]
     for domain, title in (("", "ai.onnx"), ("ai.onnx.ml", "ai.onnx.ml"), ("com.microsoft", "com.microsoft")):
         names = [op for d, op in onnx_ops if d == domain]
-        out += [f"## ONNX: {title} ({len(names)})", "", *grid(names), "", *NOTES.get(domain, [])]
+        out += [f"## ONNX: {title} ({len(names)})", "", *onnx_rows(domain, names), "", *NOTES.get(domain, [])]
     lost = missing_onnx(onnx_ops, old)
     out += [
         "### Not imported",
@@ -161,7 +204,7 @@ def document(old):
         "",
         f"## TensorFlow ({len(tf)})",
         "",
-        *grid(tf),
+        *tf_rows(tf),
         "",
         f"## Core operators ({len(core)})",
         "",

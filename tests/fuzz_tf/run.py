@@ -90,11 +90,13 @@ def as_written():
     return config
 
 
-def make_case(number, seed, ops):
+def make_case(number, seed, ops, most=8):
+    """Of at most so many operators."""
     r = Random([seed, number])
     names = [ops[number % len(ops)]]
     names += [r.pick(ops) for _ in range(r.pick((0, 0, 1, 2, 3, 5, 7)))]
     r.g.shuffle(names)
+    names = names[:most]
     case = Case(names)
     (v1.enable_control_flow_v2 if r.chance(0.5) else v1.disable_control_flow_v2)()
     with tf.Graph().as_default() as graph:
