@@ -307,8 +307,9 @@ void Import::drop_unused_inputs(Graph& graph) {
 void Import::fail_unknown() const {
   std::string list;
   for (const auto& [key, entry] : unknown_) {
-    list += fmt::format("{}{}{}{} ({} {}, first {})", list.empty() ? "" : "; ", key.first,
-                        key.first.empty() ? "" : ".", key.second, entry.count,
+    const std::string version = entry.opset ? fmt::format(" of opset {}", *entry.opset) : "";
+    list += fmt::format("{}{}{}{}{} ({} {}, first {})", list.empty() ? "" : "; ", key.first,
+                        key.first.empty() ? "" : ".", key.second, version, entry.count,
                         entry.count == 1 ? "node" : "nodes", entry.first);
   }
   fail(ErrorKind::Unsupported, "{} operator{} not supported: {}", unknown_.size(),

@@ -55,7 +55,8 @@ struct Scope {
 
 struct UnknownOperator {
   std::size_t count = 0;
-  std::string first;  // the node
+  std::string first;                  // the node
+  std::optional<std::int64_t> opset;  // of its domain, when the model names it
 };
 
 // The state of one import.
@@ -96,8 +97,9 @@ class Import {
                     std::size_t first_new);
   void poison_outputs(Scope& scope, const NodeProto& proto);
   std::int64_t opset(const Scope& scope, std::string_view domain) const;
-  void note_unknown(const NodeProto& proto, std::size_t position);
-  void note_unknown_inside(const NodeProto& proto);
+  std::optional<std::int64_t> declared_opset(const Scope& scope, std::string_view domain) const;
+  void note_unknown(const Scope& scope, const NodeProto& proto, std::size_t position);
+  void note_unknown_inside(const Scope& scope, const NodeProto& proto);
   void note(const Error& e);
   std::vector<ValueId> body_outputs(Scope& scope, const GraphProto& proto);
 

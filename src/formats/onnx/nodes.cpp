@@ -39,21 +39,23 @@ void Import::note(const Error& e) {
   if (problem_texts_.insert(e.what()).second) problems_.push_back({e.kind(), e.what()});
 }
 
-void Import::note_unknown(const NodeProto& proto, std::size_t position) {
+void Import::note_unknown(const Scope& scope, const NodeProto& proto, std::size_t position) {
   if (!noted_.insert(&proto).second) return;
   auto& entry = unknown_[{std::string(proto.domain), std::string(proto.op_type)}];
-  if (entry.count++ == 0) entry.first = describe(proto, position);
+  if (entry.count++ > 0) return;
+  entry.first = describe(proto, position);
+  entry.opset = declared_opset(scope, proto.domain);
 }
 
 // Unknown operators in the bodies of a node that is not imported itself.
-void Import::note_unknown_inside(const NodeProto& proto) {
+void Import::note_unknown_inside(const Scope& scope, const NodeProto& proto) {
   for (const Attribute& a : proto.attributes) {
     if (a.type != kGraph || !a.ref_name.empty()) continue;
     const GraphProto& g = graphs_.get(a.graph).proto;
     for (std::size_t i = 0; i < g.nodes.size(); ++i) {
       const NodeProto& n = g.nodes[i];
-      if (!find_function(n) && !find_operator(n.domain, n.op_type)) note_unknown(n, i);
-      note_unknown_inside(n);
+      if (!find_function(n) && !find_operator(n.domain, n.op_type)) note_unknown(scope, n, i);
+      note_unknown_inside(scope, n);
     }
   }
 }
@@ -64,15 +66,22 @@ const FunctionProto* Import::find_function(const NodeProto& proto) const {
   return it == functions_.end() ? nullptr : it->second;
 }
 
-std::int64_t Import::opset(const Scope& scope, std::string_view domain) const {
+// What the function or the model around the node says.
+std::optional<std::int64_t> Import::declared_opset(const Scope& scope,
+                                                   std::string_view domain) const {
   for (const auto* imports : {scope.opsets, &std::as_const(model_.opsets)}) {
     if (!imports) continue;
     for (const auto& [name, version] : *imports) {
       if (name == domain) return version;
     }
   }
-  check(!domain.empty(), ErrorKind::Parse, "opset_import names no version of ai.onnx");
-  return 1;
+  return std::nullopt;
+}
+
+std::int64_t Import::opset(const Scope& scope, std::string_view domain) const {
+  const auto declared = declared_opset(scope, domain);
+  check(declared || !domain.empty(), ErrorKind::Parse, "opset_import names no version of ai.onnx");
+  return declared.value_or(1);
 }
 
 void Import::nodes(Scope& scope, const std::vector<NodeProto>& protos, const NodeIndex& index,
@@ -89,14 +98,18 @@ void Import::node(Scope& scope, const NodeProto& proto, std::size_t position) {
     if (import_node(scope, proto, position)) return;
   } catch (Poisoned&) {
     if (!find_function(proto) && !find_operator(proto.domain, proto.op_type)) {
-      note_unknown(proto, position);
+      note_unknown(scope, proto, position);
     }
-    note_unknown_inside(proto);
+    note_unknown_inside(scope, proto);
   } catch (formats::NeedsSizes& e) {
     e.in_origin(scope.prefix + std::string(name_of(proto)), describe(proto, position));
     if (!keep_going_) throw;
   } catch (Error& e) {
-    e.in_origin(scope.prefix + std::string(name_of(proto)), describe(proto, position));
+    std::string label = describe(proto, position);
+    const auto version = declared_opset(scope, proto.domain);
+    if (e.kind() == ErrorKind::Unsupported && version)
+      label += fmt::format(" of opset {}", *version);
+    e.in_origin(scope.prefix + std::string(name_of(proto)), std::move(label));
     if (!keep_going_) throw;
     note(e);
   }
@@ -129,8 +142,8 @@ bool Import::import_node(Scope& scope, const NodeProto& proto, std::size_t posit
   }
   const OperatorEntry* entry = find_operator(proto.domain, proto.op_type);
   if (!entry) {
-    note_unknown(proto, position);
-    note_unknown_inside(proto);
+    note_unknown(scope, proto, position);
+    note_unknown_inside(scope, proto);
     return false;
   }
   ImportContext context(*this, scope, *actual, opset(scope, proto.domain));
