@@ -1,8 +1,10 @@
 #include "ops/non_max_suppression.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
+#include <queue>
 
 #include "ops/checks.hpp"
 #include "ops/copy.hpp"
@@ -53,6 +55,45 @@ std::vector<std::int64_t> kept(const std::vector<Box>& boxes, const float* score
              rules.iou;
     });
     if (clear) out.push_back(i);
+  }
+  return out;
+}
+
+struct Scored {
+  float score = 0;
+  std::int64_t box = 0;
+  std::size_t seen = 0;  // kept boxes that its score accounts for
+};
+
+// The chosen boxes with their scores.
+std::vector<Scored> kept_softly(const std::vector<Box>& boxes, const float* scores,
+                                const Rules& rules, float sigma) {
+  const auto worse = [](const Scored& a, const Scored& b) {
+    return a.score < b.score || (a.score == b.score && a.box > b.box);
+  };
+  std::priority_queue<Scored, std::vector<Scored>, decltype(worse)> queue(worse);
+  for (std::size_t i = 0; i < boxes.size(); ++i)
+    if (scores[i] > rules.score) queue.push({scores[i], static_cast<std::int64_t>(i), 0});
+  const bool soft = sigma > 0;
+  const float scale = soft ? -0.5f / sigma : 0;
+  std::vector<Scored> out;
+  while (static_cast<std::int64_t>(out.size()) < rules.most && !queue.empty()) {
+    Scored next = queue.top();
+    queue.pop();
+    const float before = next.score;
+    bool dropped = false;
+    for (std::size_t k = out.size(); k-- > next.seen && !dropped && next.score > rules.score;) {
+      const float iou = overlap(boxes[static_cast<std::size_t>(next.box)],
+                                boxes[static_cast<std::size_t>(out[k].box)]);
+      next.score *= std::exp(scale * iou * iou);
+      dropped = !soft && iou > rules.iou;
+    }
+    next.seen = out.size();
+    if (dropped) continue;
+    if (next.score == before)
+      out.push_back(next);
+    else if (next.score > rules.score)
+      queue.push(next);
   }
   return out;
 }
@@ -115,6 +156,45 @@ void NonMaxSuppression::eval(EvalContext& ctx) const {
   }
   const Shape shape{static_cast<std::int64_t>(out.size() / 3), 3};
   ctx.set_output(0, Tensor::from<std::int64_t>(shape, out));
+}
+
+void SoftNonMaxSuppression::visit(ParamVisitor& v) const {
+  v.param("count", count);
+}
+
+std::vector<Fact> SoftNonMaxSuppression::infer(InputFacts in) const {
+  need_inputs(in, 6);
+  const Fact &boxes = need(in, 0), &scores = need(in, 1);
+  need_rank(boxes, 2, 0);
+  need_rank(scores, 1, 1);
+  agree(boxes.shape[0], scores.shape[0], "numbers of boxes and scores");
+  check(!boxes.shape[1].is_const() || boxes.shape[1].is(4), ErrorKind::Shape,
+        "boxes must be [count, 4], got {}", boxes.str());
+  need_integer(need(in, 2), 2);
+  for (std::size_t i = 0; i < 6; ++i)
+    if (i != 2) need_dtype(need(in, i), DType::F32, i);
+  return {Fact::tensor(DType::I64, {count}), Fact::tensor(DType::F32, {count})};
+}
+
+void SoftNonMaxSuppression::eval(EvalContext& ctx) const {
+  const TensorView &boxes = ctx.in(0), &scores = ctx.in(1);
+  const std::int64_t n = boxes.shape[0];
+  check(boxes.shape[1] == 4 && scores.shape[0] == n, ErrorKind::Shape,
+        "boxes {} do not fit scores {}", boxes.shape.str(), scores.shape.str());
+  const auto most = read_ints(ctx.in(2));
+  check(most.size() == 1, ErrorKind::Shape, "input 2 must be one element");
+  const Rules rules{most[0], one_float(ctx, 3, 0), one_float(ctx, 4, 0)};
+  std::vector<Box> all;
+  for (std::int64_t i = 0; i < n; ++i) all.push_back(box_of(boxes.as<float>() + i * 4, false));
+  const auto chosen = kept_softly(all, scores.as<float>(), rules, one_float(ctx, 5, 0));
+  Tensor at(DType::I64, {static_cast<std::int64_t>(chosen.size())});
+  Tensor with(DType::F32, {static_cast<std::int64_t>(chosen.size())});
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    at.mutable_span<std::int64_t>()[i] = chosen[i].box;
+    with.mutable_span<float>()[i] = chosen[i].score;
+  }
+  ctx.set_output(0, std::move(at));
+  ctx.set_output(1, std::move(with));
 }
 
 }  // namespace treadle::ops

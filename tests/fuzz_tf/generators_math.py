@@ -2,7 +2,7 @@
 import numpy as np
 import tensorflow as tf
 
-from builder import FLOATS, INTS, NUMBERS, computed, generator, moved, raw
+from builder import FLOATS, INTS, NUMBERS, Value, computed, generator, moved, raw
 
 SIGNED = FLOATS + (np.int32, np.int64, np.int8, np.int16)
 
@@ -71,6 +71,10 @@ def larger(b, op):
 @generator("RealDiv", "Xdivy", "DivNoNan", "MulNoNan", "Xlogy", "Atan2", "Pow")
 def division(b, op):
     x, y = pair(b, FLOATS, exact=True, edges=0.2)
+    if op in ("RealDiv", "Xdivy", "Atan2", "Pow"):
+        y = b.nonzero(Value(y, True)).tensor
+    if op in ("Atan2", "Pow"):
+        x = b.nonzero(Value(x, True)).tensor
     return computed(getattr(raw, op)(x=x, y=y))
 
 

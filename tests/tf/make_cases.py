@@ -445,6 +445,11 @@ def found_by_fuzzing():
         for dtype in (np.float32, np.float64, np.int32):
             case(f"Segment{op}_without_rows_{np.dtype(dtype).name}", {"x": (4 * normal(5, 3)).astype(dtype)}, lambda x, f=getattr(raw, "Segment" + op): f(
                 data=x, segment_ids=np.int32([1, 1, 3, 4, 4])))
+    corners = np.sort(random.rand(12, 2, 2).astype(np.float32), 1).reshape(12, 4)
+    for sigma in (0.0, 0.1, 0.5):
+        case(f"soft_nms_{sigma}", {"b": corners, "s": random.rand(12).astype(np.float32), "sigma": np.float32(sigma)}, lambda b, s, sigma: list(
+            raw.NonMaxSuppressionV5(boxes=b, scores=s, max_output_size=np.int32(7), iou_threshold=np.float32(0.4), score_threshold=np.float32(0.1),
+                                    soft_nms_sigma=sigma, pad_to_max_output_size=True)))
     weights = {"w": normal(5, 12), "wci": normal(3), "wcf": normal(3), "wco": normal(3), "b": normal(12)}
     for n in (0, 2, 4):
         case(f"block_lstm_short_{n}", {"x": normal(4, 2, 2), "n": np.int64(n)}, lambda x, n: [raw.BlockLSTM(

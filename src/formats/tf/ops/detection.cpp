@@ -65,15 +65,20 @@ std::vector<ValueId> import_non_max_suppression_v4(NodeContext& c) {
   return {padded(c, s.indices, s.count), count};
 }
 
+// With a Gaussian that lowers the scores of boxes that overlap, unless its sigma is 0.
 std::vector<ValueId> import_non_max_suppression_v5(NodeContext& c) {
   const Fact& sigma = c.fact(5);
-  check(sigma.value && sigma.value->elements() == 1 && sigma.value->to_f64()[0] == 0,
-        ErrorKind::Unsupported, "input 5 'soft_nms_sigma' is {}, expected the constant 0",
-        sigma.str());
-  const Selected s = select_boxes(c);
-  const ValueId count = count_of(c, s.indices);
-  const ValueId scores = c.add1(make_op<ops::Gather>(0), {c.in(1), s.indices});
-  return {padded(c, s.indices, s.count), padded(c, scores, s.count), count};
+  if (sigma.value && sigma.value->elements() == 1 && sigma.value->to_f64()[0] == 0) {
+    const Selected s = select_boxes(c);
+    const ValueId count = count_of(c, s.indices);
+    const ValueId scores = c.add1(make_op<ops::Gather>(0), {c.in(1), s.indices});
+    return {padded(c, s.indices, s.count), padded(c, scores, s.count), count};
+  }
+  const Dim count = c.graph().fresh_symbol(c.name());
+  const auto all = c.graph().add(c.fresh_name(), make_op<ops::SoftNonMaxSuppression>(count),
+                                 {c.in(0), c.in(1), c.in(2), c.in(3), c.in(4), c.in(5)});
+  const ValueId indices = ops::cast(c.graph(), c.fresh_name(), all[0], DType::I32);
+  return {padded(c, indices, count), padded(c, all[1], count), count_of(c, indices)};
 }
 
 std::vector<ValueId> import_crop_and_resize(NodeContext& c) {
