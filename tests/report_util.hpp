@@ -125,7 +125,7 @@ inline void add_bench_run(const Bench& bench, Noise& noise, const std::string& r
   const std::size_t index = out.runs.size();
   out.runs.push_back({run, fmt::format("2026-01-01T00:00:{:02}Z", index), ""});
   for (const BenchRound& round : bench_rounds(bench, noise)) {
-    report::Round r{index, round.round, {}};
+    report::Round r{index, round.round, false, {}};
     r.values.fill(std::numeric_limits<double>::quiet_NaN());
     for (const auto& [name, value] : round.metrics) r.values[report::metric_at(name)] = value;
     out.series[{"treadle", round.model, "cpu", 1, "f32", "here"}].push_back(r);

@@ -5,10 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <optional>
+#include <string_view>
 
+#include "base/cpu_features.hpp"
 #include "cli/command.hpp"
 #include "cli/inputs.hpp"
+#include "cli/instructions.hpp"
 #include "cli/json.hpp"
 #include "cli/model_args.hpp"
 #include "cli/process.hpp"
@@ -25,6 +30,7 @@ struct Args {
   double seconds = 2;
   std::int64_t runs = 0;  // 0: as many as the time allows
   std::string pin;
+  bool instructions = false;
 };
 
 struct Result {
@@ -100,33 +106,67 @@ void count_calls(Session& session, std::span<const Value> inputs, Result& r) {
   r.device_mb = static_cast<double>(session.program().device->peak_bytes()) / (1 << 20);
 }
 
-Result bench(const Args& args) {
+// Where the phases of a start begin and end; what lies between them is not measured.
+struct Phases {
+  std::function<void()> begin;
+  // Of a phase, which begins the next; one that ends twice has both parts.
+  std::function<void(const char* name)> end;
+};
+
+struct Ready {
+  std::shared_ptr<const Model> loaded, model;  // of any sizes, and of those of the inputs
+  std::vector<Value> inputs;
+};
+
+// The phases "load" (read and import) and "ready" (simplify and lower).
+Ready make_ready(const Args& args, const Phases& phases) {
   ModelOptions options = to_options(args.model);
   options.cut_inputs = input_names(args.input);
-  Result r;
-  const Timer ready;
+  phases.begin();
   const KnownShapes known = array_shapes(args.input);
-  std::shared_ptr<const Model> loaded;
+  Ready out;
   try {
     ImportedModel imported = import_with_shapes(args.model.path, options, known);
-    r.load_ms = ready.ms();
-    loaded = Model::from(std::move(imported), options);
+    phases.end("load");
+    out.loaded = Model::from(std::move(imported), options);
   } catch (const formats::NeedsSizes&) {
-    loaded = load_with_shapes(args.model.path, options, known);
-    r.load_ms = ready.ms();
+    out.loaded = load_with_shapes(args.model.path, options, known);
+    phases.end("load");
   }
-  r.ready_ms = ready.ms();
-  const auto inputs = make_inputs(loaded->inputs(), args.input, options.symbols, Missing::Random);
-  const Timer for_sizes;
-  const auto model = loaded->for_inputs(inputs);
-  if (loaded->needs_sizes()) r.ready_ms += for_sizes.ms();
-  r.rss_ready_mb = resident_mb();
+  phases.end("ready");
+  out.inputs = make_inputs(out.loaded->inputs(), args.input, options.symbols, Missing::Random);
+  phases.begin();
+  out.model = out.loaded->for_inputs(out.inputs);
+  if (out.loaded->needs_sizes()) phases.end("ready");
+  return out;
+}
 
-  const Timer first;
-  Session session(model->program());
-  run_once(session, inputs);
-  r.first_ms = first.ms();
-  model->release_weights();
+// The phase "first", with binding.
+Session first_run(const Ready& ready, const Phases& phases) {
+  phases.begin();
+  Session session(ready.model->program());
+  run_once(session, ready.inputs);
+  phases.end("first");
+  ready.model->release_weights();
+  return session;
+}
+
+Result bench(const Args& args) {
+  Result r;
+  std::map<std::string_view, double> ms;
+  Timer timer;
+  const Phases phases{[&] { timer = {}; },
+                      [&](const char* name) {
+                        ms[name] += timer.ms();
+                        timer = {};
+                      }};
+  const Ready ready = make_ready(args, phases);
+  r.rss_ready_mb = resident_mb();
+  Session session = first_run(ready, phases);
+  r.load_ms = ms["load"];
+  r.ready_ms = ms["load"] + ms["ready"];
+  r.first_ms = ms["first"];
+  const auto& inputs = ready.inputs;
   warm_up(session, inputs, args.seconds);
   r.eval_ms = measure(session, inputs, args);
   r.samples = evenly_taken(r.eval_ms);
@@ -169,7 +209,68 @@ Json to_json(const Args& args, const Result& r) {
   return j;
 }
 
+constexpr const char* kLoadRow = "load (read and import)";
+constexpr const char* kReadyRow = "ready (load, simplify, lower)";
+constexpr const char* kFirstRow = "first run (with binding)";
+
+std::int64_t counted_runs(const Args& args) {
+  return std::max<std::int64_t>(args.runs, 1);
+}
+
+// What is counted, by the process that valgrind runs. How often the model runs does not depend on
+// the clock.
+void run_counted(const Args& args) {
+  const Phases phases{begin_phase, end_phase};
+  const Ready ready = make_ready(args, phases);
+  Session session = first_run(ready, phases);
+  run_once(session, ready.inputs);
+  const std::int64_t runs = counted_runs(args);
+  begin_phase();
+  for (std::int64_t i = 0; i < runs; ++i) run_once(session, ready.inputs);
+  end_phase("eval");
+  say_json({{"isa", name_of(active_isa())}});
+}
+
+int run_instructions(const Args& args) {
+  check(args.model.target == "cpu" && args.model.threads == 1, ErrorKind::Parse,
+        "--instructions: expected --target cpu and --threads 1, got {} and {}", args.model.target,
+        args.model.threads);
+  if (under_valgrind()) {
+    run_counted(args);
+    return kRight;
+  }
+  PhaseCounts counts = count_phases();
+  const auto millions = [&](const char* phase) {
+    return static_cast<double>(counts.instructions[phase]) / 1e6;
+  };
+  const double load = millions("load"), ready = load + millions("ready");
+  const double first = millions("first");
+  const double eval = millions("eval") / static_cast<double>(counted_runs(args));
+  const std::string isa = Json::parse(counts.out).at("isa").get<std::string>();
+  if (args.model.json) {
+    say_json({{"model", args.model.path},
+              {"isa", isa},
+              {"load_minstr", rounded(load)},
+              {"ready_minstr", rounded(ready)},
+              {"first_minstr", rounded(first)},
+              {"eval_minstr", rounded(eval)}});
+    return kRight;
+  }
+  say(fmt::format("{} on cpu, 1 thread, {}\n", args.model.path, isa));
+  Table table({"", "million instructions"}, {false, true});
+  const auto row = [&](const char* what, double count) {
+    table.row({what, fmt::format("{:.3f}", count)});
+  };
+  row(kLoadRow, load);
+  row(kReadyRow, ready);
+  row(kFirstRow, first);
+  row("run", eval);
+  say(table.str());
+  return kRight;
+}
+
 int run(const Args& args) {
+  if (args.instructions) return run_instructions(args);
   if (!args.pin.empty()) pin_to(args.pin);
   const Result r = bench(args);
   if (args.model.json) {
@@ -182,9 +283,9 @@ int run(const Args& args) {
   const auto row = [&](const char* what, double ms) {
     table.row({what, fmt::format("{:.3f}", ms)});
   };
-  row("load (read and import)", r.load_ms);
-  row("ready (load, simplify, lower)", r.ready_ms);
-  row("first run (with binding)", r.first_ms);
+  row(kLoadRow, r.load_ms);
+  row(kReadyRow, r.ready_ms);
+  row(kFirstRow, r.first_ms);
   row("run, fastest", r.eval_ms.front());
   row("run, median", quantile(r.eval_ms, 0.5));
   row("run, 95 % below", quantile(r.eval_ms, 0.95));
@@ -212,10 +313,13 @@ Command add_bench(CLI::App& root) {
   app->add_option("--runs", args->runs, "Number of runs, whatever the time")
       ->check(CLI::Range(1, 100'000'000));
   app->add_option("--pin", args->pin, "Processors to stay on, e.g. 0 or 0,2-3");
+  app->add_flag("--instructions", args->instructions,
+                "Count instructions in place of time, by valgrind; one run, or as many as --runs");
   app->footer(
       "Inputs that are not given are random numbers.\nExamples:\n"
       "  treadle bench model.onnx\n"
       "  treadle bench model.onnx --threads 2 --shape x=1,3,480,640 --json\n"
+      "  treadle bench model.onnx --instructions\n"
       "  treadle bench suite bench/suites/quick.toml --out now.jsonl\n"
       "  treadle bench report main.jsonl now.jsonl --history bench/history");
   return {app, [=] {

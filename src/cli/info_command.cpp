@@ -9,6 +9,7 @@
 #include "cli/build_info.hpp"
 #include "cli/command.hpp"
 #include "cli/devices.hpp"
+#include "cli/instructions.hpp"
 #include "cli/json.hpp"
 #include "cli/terminal.hpp"
 
@@ -34,6 +35,7 @@ int run(bool json) {
       {"isa_used", name_of(active_isa())},
       {"targets", {"cpu", "cuda", "sim"}},
       {"devices", devices_json()},
+      {"counts_instructions", can_mark_phases()},
       {"formats", {"onnx", "tensorflow"}},
       {"limits",
        {{"max_tensor_bytes", limits.max_tensor_bytes},

@@ -96,7 +96,7 @@ std::string summary(const Report& report) {
   };
   names("only in the base", report.only_base);
   names("only in the new measurements", report.only_new);
-  names("without a usable round on a side", report.no_rounds);
+  names("without an undisturbed round on a side", report.no_rounds);
   return out + "</ul>\n";
 }
 

@@ -55,11 +55,14 @@ bool judged_young(MetricClass kind) {
   return kind == MetricClass::Time || kind == MetricClass::Rate || kind == MetricClass::Count;
 }
 
+std::size_t fewest_rounds(const Row& row) {
+  return std::min(row.base_rounds.size(), row.new_rounds.size());
+}
+
 Verdict verdict_of(const Row& row, bool moved) {
   const bool worse = is_worse(kMetrics[row.metric], row.change);
   if (!moved) return Verdict::Same;
-  const bool sure =
-      std::min(row.base_rounds.size(), row.new_rounds.size()) >= kFewestRounds && row.pairs > 0.5;
+  const bool sure = fewest_rounds(row) >= kFewestRounds && row.pairs > 0.5;
   if (sure) return worse ? Verdict::Regression : Verdict::Improvement;
   return worse ? Verdict::SuspectWorse : Verdict::SuspectBetter;
 }
@@ -75,24 +78,35 @@ void set_medians(Row& row) {
   row.change = change_of(row.base, row.now);
 }
 
-// Without a history: only what the rounds of both sides show beyond doubt.
-void judge_young(Row& row) {
-  const Metric& metric = kMetrics[row.metric];
-  if (!judged_young(metric.kind)) {
-    row.verdict = Verdict::Young;
-    row.note = "no history";
-    return;
-  }
-  if (std::min(row.base_rounds.size(), row.new_rounds.size()) < kFewestYoungRounds) {
-    row.verdict = Verdict::Young;
-    row.note = fmt::format("no history, fewer than {} rounds", kFewestYoungRounds);
-    return;
-  }
+// Only what the rounds of both sides show beyond doubt.
+void judge_by_rounds(Row& row) {
   row.scatter =
       statistics::pooled_deviation(logarithms(row.base_rounds), logarithms(row.new_rounds));
   row.pairs = pairs_of(row);
   row.verdict = verdict_of(row, exceeds(row, row.base, row.now) &&
                                     statistics::separated(row.base_rounds, row.new_rounds));
+}
+
+// The history of a count of instructions has the changes of the code and no noise: it is not asked.
+void judge_instructions(Row& row) {
+  row.young = true;
+  if (fewest_rounds(row) < kFewestRounds)
+    listed(row, fmt::format("fewer than {} rounds", kFewestRounds));
+  else
+    judge_by_rounds(row);
+}
+
+void judge_young(Row& row) {
+  const Metric& metric = kMetrics[row.metric];
+  if (!judged_young(metric.kind)) {
+    row.verdict = Verdict::Young;
+    row.note = "no history";
+  } else if (fewest_rounds(row) < kFewestYoungRounds) {
+    row.verdict = Verdict::Young;
+    row.note = fmt::format("no history, fewer than {} rounds", kFewestYoungRounds);
+  } else {
+    judge_by_rounds(row);
+  }
 }
 
 void judge_old(Row& row) {
@@ -110,6 +124,8 @@ void judge(Row& row) {
     listed(row, fmt::format("judged above {:g} {}", metric.judged_above, metric.unit));
   } else if (row.base <= 0 && metric.kind != MetricClass::Count) {
     listed(row, "base is 0");
+  } else if (metric.kind == MetricClass::Instructions) {
+    judge_instructions(row);
   } else if (row.scatter) {
     judge_old(row);
   } else {
@@ -146,12 +162,16 @@ std::set<std::size_t> runs_of_both(const Records& history, const Records& now) {
   return out;
 }
 
+bool any_undisturbed(const std::vector<Round>& rounds) {
+  return std::any_of(rounds.begin(), rounds.end(), [](const Round& r) { return !r.disturbed; });
+}
+
 void list_series(const Records& base, const Records& now, Report& out) {
   for (const auto& [key, rounds] : base.series) {
     const auto other = now.series.find(key);
     if (other == now.series.end())
       out.only_base.push_back(key);
-    else if (rounds.empty() || other->second.empty())
+    else if (!any_undisturbed(rounds) || !any_undisturbed(other->second))
       out.no_rounds.push_back(key);
   }
   for (const auto& [key, rounds] : now.series)

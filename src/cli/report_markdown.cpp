@@ -137,7 +137,7 @@ std::string to_markdown(const Report& report) {
   out += failures(report.failures);
   out += names("Only in the base", report.only_base);
   out += names("Only in the new measurements", report.only_new);
-  out += names("Without a usable round on a side", report.no_rounds);
+  out += names("Without an undisturbed round on a side", report.no_rounds);
   out += method(report);
   out += fmt::format("\n<details>\n<summary>All {} measurements</summary>\n", report.rows.size());
   const std::size_t room = kMostBytes > out.size() ? kMostBytes - out.size() : 0;

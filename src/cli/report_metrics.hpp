@@ -12,13 +12,21 @@
 namespace treadle::cli::report {
 
 enum class MetricClass {
-  Time,     // of runs
-  Rate,     // tokens a second
-  Load,     // once a process
-  Memory,   // megabytes
-  Count,    // the same in each run
-  Context,  // listed beside another metric, not judged
+  Time,          // of runs
+  Rate,          // tokens a second
+  Load,          // once a process
+  Memory,        // megabytes
+  Count,         // the same in each run
+  Instructions,  // millions, the same in each run of one build
+  Context,       // listed beside another metric, not judged
 };
+
+// Whether what else the machine does shows in the values: those of disturbed rounds say nothing
+// then.
+constexpr bool depends_on_time(MetricClass kind) {
+  return kind == MetricClass::Time || kind == MetricClass::Rate || kind == MetricClass::Load ||
+         kind == MetricClass::Context;
+}
 
 struct Metric {
   const char* name;   // in the records
@@ -43,6 +51,10 @@ inline constexpr Metric kMetrics[] = {
     {"binary_mb", "Binary size", "MB", MetricClass::Memory, 0.05},
     {"copies", "Copies a run", "", MetricClass::Count, 0.05},
     {"syncs", "Syncs a run", "", MetricClass::Count, 0.05},
+    {"eval_minstr", "Instructions of a run", "M", MetricClass::Instructions, 0.01},
+    {"load_minstr", "Instructions to load", "M", MetricClass::Instructions, 0.01},
+    {"ready_minstr", "Instructions until ready", "M", MetricClass::Instructions, 0.01},
+    {"first_minstr", "Instructions of the first run", "M", MetricClass::Instructions, 0.01},
     {"eval_min_ms", "Fastest run", "ms", MetricClass::Context, 0.05},
 };
 inline constexpr std::size_t kMetricCount = std::size(kMetrics);

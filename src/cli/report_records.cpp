@@ -163,14 +163,15 @@ class Reader {
           "expected at most {} series, got one more", limits_.series);
     auto& rounds = out_.series[key];
     if (!ok) return add_failure(record, std::move(key));
-    const auto values = metrics_of(record);
+    auto values = metrics_of(record);
     if (disturbed) {
       ++out_.disturbed;
-      return;
+      for (std::size_t i = 0; i < kMetricCount; ++i)
+        if (depends_on_time(kMetrics[i].kind)) values[i] = kNone;
     }
     check(++count_ <= limits_.rounds, ErrorKind::Parse, "expected at most {} rounds, got one more",
           limits_.rounds);
-    rounds.push_back({run, number, values});
+    rounds.push_back({run, number, disturbed, values});
   }
 
   void add_failure(const Json& record, SeriesKey key) {

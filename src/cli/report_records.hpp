@@ -31,10 +31,12 @@ struct Run {
   std::string commit;
 };
 
-// One measurement; a metric without a value is NaN.
+// One measurement; a metric without a value is NaN, and so is what a disturbance changes of a round
+// that was disturbed.
 struct Round {
   std::size_t run = 0;  // index in Records::runs
   std::int64_t number = 0;
+  bool disturbed = false;
   std::array<double, kMetricCount> values{};
 };
 
@@ -45,7 +47,7 @@ struct Failure {
 
 struct Records {
   std::vector<Run> runs;  // oldest first
-  // Usable rounds, oldest first; empty for a series that has none.
+  // Rounds that did not fail, oldest first; empty for a series that has none.
   std::map<SeriesKey, std::vector<Round>> series;
   std::size_t disturbed = 0, failed = 0;
   std::vector<Failure> failures;  // the first of each series

@@ -79,12 +79,14 @@ std::string change_text(const Row& row) {
 std::string noise_text(const Row& row) {
   if (row.verdict == Verdict::Young || row.verdict == Verdict::Listed) return row.note;
   const double floor = kMetrics[row.metric].floor;
+  const bool instructions = kMetrics[row.metric].kind == MetricClass::Instructions;
   std::string out = row.limit > floor || !row.scatter ? percent(row.limit)
                                                       : fmt::format("floor {:g} %", floor * 100);
   if (!row.scatter)
     out = fmt::format("floor {:g} %, no history", floor * 100);
   else if (row.young)
-    out += fmt::format(", 3 × {} within the runs, no history", percent(*row.scatter));
+    out += fmt::format(", 3 × {} within the runs{}", percent(*row.scatter),
+                       instructions ? "" : ", no history");
   else
     out += fmt::format(", 3 × {} over {} runs", percent(*row.scatter), row.history_runs);
   if (!row.note.empty()) out += "; " + row.note;
@@ -113,8 +115,8 @@ std::vector<std::string> notes_of(const Report& report) {
   add(report.only_base.size(), "entry only in the base", "entries only in the base");
   add(report.only_new.size(), "entry only in the new measurements",
       "entries only in the new measurements");
-  add(report.no_rounds.size(), "entry without a usable round on a side",
-      "entries without a usable round on a side");
+  add(report.no_rounds.size(), "entry without an undisturbed round on a side",
+      "entries without an undisturbed round on a side");
   return out;
 }
 

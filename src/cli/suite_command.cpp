@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "cli/command.hpp"
+#include "cli/instructions.hpp"
 #include "cli/suite_probe.hpp"
 #include "cli/suite_run.hpp"
 #include "cli/suite_summary.hpp"
@@ -25,6 +26,7 @@ struct Args {
   std::vector<std::string> out, programs;
   int rounds = 0;      // 0: as the file says
   double seconds = 0;  // 0: as the file says
+  bool instructions = false;
   bool json = false;
 };
 
@@ -79,12 +81,24 @@ Suite read(const Args& args) {
   if (args.seconds > 0) overrides.seconds = args.seconds;
   Suite suite = read_suite(args.suite, root ? root : "", overrides);
   if (args.rounds > 0) suite.rounds = args.rounds;
+  suite.instructions = args.instructions;
   return suite;
+}
+
+// Rather than a failure of each entry.
+void check_counting(const std::vector<SuiteProgram>& programs) {
+  find_valgrind();
+  for (const SuiteProgram& p : programs)
+    check(p.counts_instructions, ErrorKind::Unsupported,
+          "--instructions: {} cannot count them; expected a build with valgrind/callgrind.h, of "
+          "the Debian package valgrind, and with `bench --instructions`",
+          p.path);
 }
 
 int run(const Args& args) {
   const Suite suite = read(args);
   const auto programs = ask_programs(args);
+  if (suite.instructions) check_counting(programs);
   const auto files = open_outputs(args, programs.size());
   SuiteResults results;
   SuiteHooks hooks;
@@ -125,6 +139,8 @@ Command add_bench_suite(CLI::App& bench) {
   app->add_option("--only", args->only, "Only entries that have this text in their name");
   app->add_option("--program", args->programs,
                   "A build of treadle to measure in place of this one; several take turns");
+  app->add_flag("--instructions", args->instructions,
+                "Also count the instructions of entries on one thread of the CPU, by valgrind");
   app->add_flag("--json", args->json, "Write the summary as JSON");
   app->footer(
       "Exit code 1 when a measurement failed. docs/benchmarking.md explains the file.\nExamples:\n"

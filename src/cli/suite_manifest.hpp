@@ -38,6 +38,8 @@ struct SuiteEntry {
 struct Suite {
   std::string name;
   int rounds = 3;
+  // Whether the instructions of entries on one thread of the CPU are counted as well.
+  bool instructions = false;
   std::vector<SuiteEntry> entries;
 };
 

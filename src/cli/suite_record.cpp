@@ -48,7 +48,8 @@ Json tokens_per_second(std::int64_t tokens, const Json& ms) {
   return std::round(static_cast<double>(tokens) / ms.get<double>() * 1e6) / 1e3;
 }
 
-Json metrics_of(const Json& bench, const SuiteEntry& entry, const SuiteProgram& program) {
+Json metrics_of(const Json& bench, const Json& counted, const SuiteEntry& entry,
+                const SuiteProgram& program) {
   const Json eval = at(bench, "eval_ms");
   Json m;
   for (const char* key : {"load_ms", "ready_ms", "first_ms"}) m[key] = at(bench, key);
@@ -58,6 +59,8 @@ Json metrics_of(const Json& bench, const SuiteEntry& entry, const SuiteProgram& 
   m["decode_tps"] = tokens_per_second(entry.decode_tokens, m["eval_ms"]);
   for (const char* key : {"rss_ready_mb", "rss_peak_mb", "device_mb", "copies", "syncs"})
     m[key] = at(bench, key);
+  for (const char* key : {"load_minstr", "ready_minstr", "first_minstr", "eval_minstr"})
+    m[key] = at(counted, key);
   m["binary_mb"] = std::round(program.binary_mb * 1e3) / 1e3;
   return m;
 }
@@ -89,6 +92,7 @@ SuiteProgram ask_program(const std::string& path) {
   p.flags = text_at(info, "flags");
   p.isa = text_at(info, "isa_used");
   p.cpu = text_at(info, "cpu");
+  p.counts_instructions = at(info, "counts_instructions") == true;
   if (const Json cores = at(info, "processors"); cores.is_number_integer())
     p.cores = cores.get<std::int64_t>();
   read_devices(info, p);
@@ -98,6 +102,9 @@ SuiteProgram ask_program(const std::string& path) {
 Json to_record(const std::string& run, const std::string& suite, const SuiteEntry& entry,
                const SuiteProgram& program, const Measurement& m, bool several) {
   const Json bench = m.error.empty() ? Json::parse(m.bench, nullptr, false) : Json::object();
+  const Json counted = m.error.empty() && !m.instructions.empty()
+                           ? Json::parse(m.instructions, nullptr, false)
+                           : Json::object();
   Json samples = at(bench, "samples");
   Json j{{"schema", 1},
          {"run", run},
@@ -108,6 +115,7 @@ Json to_record(const std::string& run, const std::string& suite, const SuiteEntr
          {"compiler", program.compiler},
          {"flags", program.flags},
          {"isa", program.isa},
+         {"instructions_isa", at(counted, "isa")},
          {"machine",
           {{"cpu", program.cpu},
            {"cores", program.cores},
@@ -127,7 +135,7 @@ Json to_record(const std::string& run, const std::string& suite, const SuiteEntr
          {"disturbed", m.disturbed},
          {"ok", m.error.empty()},
          {"error", or_null(m.error)},
-         {"metrics", metrics_of(bench, entry, program)},
+         {"metrics", metrics_of(bench, counted, entry, program)},
          {"samples", samples.is_object() ? std::move(samples) : Json::object()}};
   if (several) j["program"] = program.path;
   return j;

@@ -18,6 +18,7 @@ struct SuiteProgram {
   std::string cpu, gpu;  // gpu: empty without one
   std::int64_t cores = 0;
   std::string why_no_cuda;  // empty: there is a device, and kernels for it
+  bool counts_instructions = false;
 };
 // Asks the program. Throws Io error when it gives no answer.
 SuiteProgram ask_program(const std::string& path);
@@ -29,6 +30,8 @@ struct Measurement {
   bool disturbed = false;
   std::string error;  // empty: right
   std::string bench;  // what `bench --json` wrote
+  // What `bench --json --instructions` wrote; empty where nothing is counted.
+  std::string instructions;
 };
 
 // `several`: the program is named too, so that builds of one commit can be told apart.

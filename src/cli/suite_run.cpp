@@ -16,12 +16,17 @@ namespace {
 constexpr int kRepeats = 2;      // of a disturbed measurement
 constexpr int kFirstProbes = 3;  // so that the first measurement has a best to be held against
 
-std::vector<std::string> bench_args(const SuiteEntry& e, const SuiteProgram& program) {
-  std::vector<std::string> args = {program.path, "bench",
-                                   e.model,      "--json",
-                                   "--target",   e.target,
-                                   "--threads",  std::to_string(e.threads),
-                                   "--time",     fmt::format("{:g}", e.seconds)};
+// Counts repeat: a second round shows that they do, a third would say no more.
+constexpr int kCountedRounds = 2;
+// How much longer than a measurement counting may take.
+constexpr double kCountingTime = 10;
+
+// `more`: what is measured, and for how long.
+std::vector<std::string> bench_args(const SuiteEntry& e, const SuiteProgram& program,
+                                    const std::vector<std::string>& more) {
+  std::vector<std::string> args = {program.path, "bench",  e.model,     "--json",
+                                   "--target",   e.target, "--threads", std::to_string(e.threads)};
+  args.insert(args.end(), more.begin(), more.end());
   const auto add = [&](const char* option, std::string value) {
     args.push_back(option);
     args.push_back(std::move(value));
@@ -57,10 +62,11 @@ std::string accuracy_error(const SuiteEntry& e, const SuiteProgram& program) {
                              : why_failed(answer, e.timeout));
 }
 
-std::string bench_error(const ChildResult& answer, double timeout) {
+// `has`: a key of what it writes.
+std::string bench_error(const ChildResult& answer, double timeout, const char* has) {
   if (!answer.ok()) return why_failed(answer, timeout);
   const Json j = Json::parse(answer.out, nullptr, false);
-  if (!j.is_object() || !j.contains("eval_ms") || !j["eval_ms"].is_object())
+  if (!j.is_object() || !j.contains(has))
     return "`bench --json` wrote no measurement: " + answer.out.substr(0, 200);
   return {};
 }
@@ -89,25 +95,41 @@ class Runner {
 
  private:
   void take_turn(const SuiteEntry& entry, const Turn& turn) {
+    Measurement counted;
+    counted.round = turn.round;
+    counted.error = wrong_outputs(entry, turn.program);
+    if (counted.error.empty() && turn.round < kCountedRounds && counts_instructions(suite_, entry))
+      count(entry, turn, counted);
     for (int attempt = 0; attempt <= kRepeats; ++attempt) {
-      const Measurement m = measure(entry, turn);
+      const Measurement m = measure(entry, turn, counted);
       write(entry, turn.program, m);
       if (!m.disturbed) break;
     }
   }
 
-  Measurement measure(const SuiteEntry& entry, const Turn& turn) {
+  // The counts are those of all attempts at the round: what disturbs the time does not change them.
+  void count(const SuiteEntry& entry, const Turn& turn, Measurement& m) {
+    if (turn.round == 0 && turn.program == 0) ++summary_.counted;
+    const double timeout = kCountingTime * entry.timeout;
+    const ChildResult answer =
+        run_child(bench_args(entry, programs_[turn.program], {"--instructions"}), timeout);
+    m.error = bench_error(answer, timeout, "eval_minstr");
+    if (!m.error.empty()) m.error = "instructions: " + m.error;
+    m.instructions = answer.out;
+  }
+
+  // Adds the time to what was counted.
+  Measurement measure(const SuiteEntry& entry, const Turn& turn, Measurement m) {
     const std::string kind = fmt::format("{}-{}", entry.target, entry.threads);
     const SuiteProgram& program = programs_[turn.program];
-    Measurement m;
-    m.round = turn.round;
-    m.error = wrong_outputs(entry, turn.program);
     first_probes(entry, kind);
     m.time = time_now();
     m.before = hooks_.probe(entry.target, entry.threads);
     if (m.error.empty()) {
-      const ChildResult answer = run_child(bench_args(entry, program), entry.timeout);
-      m.error = bench_error(answer, entry.timeout);
+      const ChildResult answer =
+          run_child(bench_args(entry, program, {"--time", fmt::format("{:g}", entry.seconds)}),
+                    entry.timeout);
+      m.error = bench_error(answer, entry.timeout, "eval_ms");
       m.bench = answer.out;
     }
     m.after = hooks_.probe(entry.target, entry.threads);
@@ -176,6 +198,10 @@ std::vector<SuiteEntry> choose(const Suite& suite, const std::string& only,
   check(any, ErrorKind::Parse, "--only '{}': no entry of suite '{}' has that in its name", only,
         suite.name);
   return out;
+}
+
+bool counts_instructions(const Suite& suite, const SuiteEntry& entry) {
+  return suite.instructions && entry.target == "cpu" && entry.threads == 1;
 }
 
 SuiteSummary run_suite(const Suite& suite, const std::string& only,

@@ -32,6 +32,7 @@ struct SuiteSummary {
   std::vector<Skipped> skipped;
   std::size_t disturbed = 0;  // records that are
   std::size_t failed = 0;     // records that are not ok
+  std::size_t counted = 0;    // entries whose instructions were counted
   double seconds = 0;
 };
 
@@ -40,6 +41,10 @@ struct SuiteSummary {
 std::vector<SuiteEntry> choose(const Suite& suite, const std::string& only,
                                const std::vector<SuiteProgram>& programs,
                                std::vector<SuiteSummary::Skipped>& skipped);
+
+// Whether the suite's instructions are counted for the entry: only those of one thread of the CPU
+// are the same in each run.
+bool counts_instructions(const Suite& suite, const SuiteEntry& entry);
 
 // An entry that fails is a record with its error, and the suite goes on. Throws only what the hooks
 // throw, and Io error when a program cannot be started.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -18,14 +19,20 @@ struct Column {
   const char* metric;
   const char* title;
   int digits;
+  bool always = true;  // or only where a line has a value
 };
 constexpr Column kColumns[] = {{"eval_ms", "run ms", 4},
                                {"ready_ms", "ready ms", 2},
                                {"first_ms", "first ms", 2},
+                               {"eval_minstr", "run Minstr", 3, false},
                                {"rss_peak_mb", "peak MB", 1}};
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
+}
+
+std::string entries(std::size_t n) {
+  return n == 1 ? "1 entry" : fmt::format("{} entries", n);
 }
 
 std::string plural(std::size_t n, const std::string& what) {
@@ -58,11 +65,19 @@ double SuiteResults::median_of(const Line& line, const std::string& metric) {
   return kNone;
 }
 
+bool SuiteResults::any_has(const std::string& metric) const {
+  return std::any_of(lines_.begin(), lines_.end(),
+                     [&](const auto& line) { return line.second.all.contains(metric); });
+}
+
 std::string SuiteResults::text(const std::vector<SuiteProgram>& programs) const {
   const bool several = programs.size() > 1;
   std::vector<std::string> header = {"entry"};
   std::vector<bool> right = {false};
-  for (const Column& c : kColumns) {
+  std::vector<Column> columns;
+  for (const Column& c : kColumns)
+    if (c.always || any_has(c.metric)) columns.push_back(c);
+  for (const Column& c : columns) {
     header.push_back(c.title);
     right.push_back(true);
   }
@@ -72,7 +87,7 @@ std::string SuiteResults::text(const std::vector<SuiteProgram>& programs) const 
   for (const auto& key : order_) {
     const Line& line = lines_.at(key);
     std::vector<std::string> cells = {key.first};
-    for (const Column& c : kColumns) {
+    for (const Column& c : columns) {
       const double v = median_of(line, c.metric);
       cells.push_back(std::isnan(v) ? "" : fmt::format("{:.{}f}", v, c.digits));
     }
@@ -98,9 +113,9 @@ Json SuiteResults::json(const std::vector<SuiteProgram>& programs) const {
 }
 
 std::string to_text(const SuiteSummary& s) {
-  std::string out = fmt::format("suite {}, run {}: {}, {} in {:.0f} s\n", s.suite, s.run,
-                                s.entries == 1 ? "1 entry" : fmt::format("{} entries", s.entries),
-                                plural(s.measurements, "measurement"), s.seconds);
+  std::string out =
+      fmt::format("suite {}, run {}: {}, {} in {:.0f} s\n", s.suite, s.run, entries(s.entries),
+                  plural(s.measurements, "measurement"), s.seconds);
   for (const auto& skipped : s.skipped)
     out += fmt::format("skipped {}: {}{}\n", skipped.entry, skipped.reason,
                        skipped.detail.empty() ? "" : " (" + skipped.detail + ")");
@@ -108,6 +123,7 @@ std::string to_text(const SuiteSummary& s) {
   for (const auto& [reason, n] : by_reason(s))
     reasons += fmt::format("{}{} {}", reasons.empty() ? " (" : "; ", n, reason);
   if (!reasons.empty()) reasons += ")";
+  if (s.counted > 0) out += fmt::format("instructions of {} counted\n", entries(s.counted));
   out += fmt::format("{} skipped{}, {} disturbed, {} failed\n", s.skipped.size(), reasons,
                      s.disturbed, s.failed);
   return out;
@@ -125,6 +141,7 @@ Json to_json(const SuiteSummary& s) {
           {"measurements", s.measurements},
           {"skipped", std::move(skipped)},
           {"skipped_by_reason", std::move(reasons)},
+          {"counted", s.counted},
           {"disturbed", s.disturbed},
           {"failed", s.failed},
           {"seconds", s.seconds}};

@@ -29,6 +29,7 @@ class SuiteResults {
   std::map<std::pair<std::string, std::size_t>, Line> lines_;
 
   static double median_of(const Line& line, const std::string& metric);
+  bool any_has(const std::string& metric) const;
 };
 
 std::string to_text(const SuiteSummary& summary);
