@@ -380,10 +380,11 @@ TEST_F(SuiteTest, RecordsAreAsTheSchemaSays) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : j.items()) keys.push_back(key);
   const std::vector<std::string> want = {
-      "schema",    "run",    "time",    "engine",    "engine_version", "commit",
-      "compiler",  "flags",  "isa",     "machine",   "suite",          "entry",
-      "model",     "target", "threads", "precision", "round",          "probe",
-      "disturbed", "ok",     "error",   "metrics",   "samples"};
+      "schema",  "run",       "time",    "engine", "engine_version",
+      "commit",  "compiler",  "flags",   "isa",    "instructions_isa",
+      "machine", "suite",     "entry",   "model",  "target",
+      "threads", "precision", "round",   "probe",  "disturbed",
+      "ok",      "error",     "metrics", "samples"};
   EXPECT_EQ(keys, want);
   EXPECT_EQ(j["schema"], 1);
   EXPECT_EQ(j["engine"], "treadle");

@@ -223,7 +223,6 @@ void run_counted(const Args& args) {
   const Phases phases{begin_phase, end_phase};
   const Ready ready = make_ready(args, phases);
   Session session = first_run(ready, phases);
-  run_once(session, ready.inputs);
   const std::int64_t runs = counted_runs(args);
   begin_phase();
   for (std::int64_t i = 0; i < runs; ++i) run_once(session, ready.inputs);

@@ -40,6 +40,8 @@ bool mentions(const Error& e, std::string_view text) {
 std::string_view hint_for(const Error& e) {
   switch (e.kind()) {
     case ErrorKind::Unsupported:
+      if (mentions(e, "--instructions"))
+        return "scripts/setup.sh installs valgrind; a build that was made without it is made again";
       return "`treadle check MODEL` lists everything in the model that cannot be run";
     case ErrorKind::Io:
       return "check the path and its permissions";

@@ -10,22 +10,21 @@
 #define TREADLE_CALLGRIND 0
 #endif
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
 #include "cli/command.hpp"
+#include "cli/memory_file.hpp"
 #include "cli/suite_child.hpp"
-#include "cli/temporary_folder.hpp"
 
 namespace treadle::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 // What this process was started with.
 std::vector<std::string> own_arguments() {
@@ -40,21 +39,25 @@ std::string_view after(std::string_view line, std::string_view start) {
   return line.starts_with(start) ? line.substr(start.size()) : std::string_view();
 }
 
-// Adds the profile's phase and count; that of the end of the process has no phase.
-void read_profile(const std::string& path, PhaseCounts& counts) {
-  std::ifstream in(path);
+// The profile has a part for each phase that ended and one for the end of the process; a part says
+// what made callgrind write it before it says what it counted.
+std::map<std::string, std::uint64_t> phases_of(const std::string& profile) {
+  std::map<std::string, std::uint64_t> out;
+  std::istringstream in(profile);
   std::string phase;
-  std::uint64_t total = 0;
-  bool found = false;
   for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("part: ")) phase.clear();
     if (const auto name = after(line, "desc: Trigger: Client Request: "); !name.empty())
       phase = name;
-    if (const auto text = after(line, "totals: "); !text.empty())
-      found = std::from_chars(text.data(), text.data() + text.size(), total).ec == std::errc{};
+    const auto text = after(line, "totals: ");
+    if (text.empty() || phase.empty()) continue;
+    std::uint64_t total = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), total);
+    check(code == std::errc{}, ErrorKind::Io,
+          "--instructions: expected a number of callgrind, got '{}'", line);
+    out[phase] += total;
   }
-  check(found, ErrorKind::Io, "{}: expected a profile of callgrind with its totals, got none",
-        path);
-  if (!phase.empty()) counts.instructions[phase] += total;
+  return out;
 }
 
 // The error of the process, which is that of this command.
@@ -108,24 +111,27 @@ PhaseCounts count_phases() {
   check(can_mark_phases(), ErrorKind::Unsupported,
         "--instructions: this build was compiled without valgrind/callgrind.h, of the Debian "
         "package valgrind");
-  const TemporaryFolder folder("instructions");
+  const MemoryFile profile("profile");
   // The file that runs, also when another lies under its name by now.
   std::vector<std::string> args = {find_valgrind(),
                                    "--quiet",
                                    "--tool=callgrind",
+                                   "--vgdb=no",  // it would leave pipes in /tmp when killed
                                    "--instr-atstart=no",
-                                   "--callgrind-out-file=" + folder.file("profile"),
+                                   "--combine-dumps=yes",
+                                   "--callgrind-out-file=" + profile.path(),
                                    fmt::format("/proc/{}/exe", getpid())};
   const std::vector<std::string> own = own_arguments();
   args.insert(args.end(), own.begin() + 1, own.end());
   // Who started this process is who ends it, and that ends the other.
   constexpr double kNoLimit = 1e9;
-  const ChildResult result = run_child(args, kNoLimit);
+  ChildResult result = run_child(args, kNoLimit);
+  result.err.resize(std::min(result.err.find('\n'), result.err.size()));  // hints follow
   if (!result.ok()) fail(kind_of(result), "under valgrind: {}", why_failed(result, kNoLimit));
-  PhaseCounts counts;
-  for (const auto& entry : fs::directory_iterator(folder.path()))
-    read_profile(entry.path().string(), counts);
-  counts.out = result.out;
+  PhaseCounts counts{phases_of(profile.content()), result.out};
+  for (const char* phase : {"load", "ready", "first", "eval"})
+    check(counts.instructions.contains(phase), ErrorKind::Io,
+          "--instructions: expected a profile of callgrind with the phase '{}', got none", phase);
   return counts;
 }
 

@@ -6,17 +6,36 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <set>
 
 #include "base/error.hpp"
-#include "cli/temporary_folder.hpp"
 
 namespace treadle::cli::report {
 namespace {
 
 namespace fs = std::filesystem;
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_((fs::temp_directory_path() / "treadle-rerun-XXXXXX").string()) {
+    check(::mkdtemp(path_.data()) != nullptr, ErrorKind::Io, "'{}': cannot be made: {}", path_,
+          std::strerror(errno));
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::string file(const char* name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
 
 // This process's environment and more, in the form that posix_spawn takes.
 class Environment {
@@ -81,7 +100,7 @@ std::vector<double> values_at(const Samples& samples, const Row& row) {
 
 void rerun(Report& report, const Records& base, const std::string& command) {
   if (report.count(Verdict::Regression) + report.count(Verdict::SuspectWorse) == 0) return;
-  const TemporaryFolder folder("rerun");
+  const TemporaryFolder folder;
   const std::string base_file = folder.file("base.jsonl"), new_file = folder.file("new.jsonl");
   const int code = run_shell(
       command, Environment({"TREADLE_RERUN_ENTRIES=" + entries_of(report, base),

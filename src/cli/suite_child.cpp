@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,6 +16,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "cli/memory_file.hpp"
 #include "cli/process.hpp"
 
 namespace treadle::cli {
@@ -35,28 +35,6 @@ class Descriptor {
  private:
   int fd_;
 };
-
-// Files in memory rather than pipes: nobody has to read them while the child is measured, and a
-// grandchild that keeps one open does not hold us up.
-int memory_file(const char* name) {
-  const int fd = memfd_create(name, MFD_CLOEXEC);
-  check(fd >= 0, ErrorKind::Io, "memfd_create: {}", std::strerror(errno));
-  return fd;
-}
-
-std::string content(int fd) {
-  constexpr off_t kMost = off_t{16} << 20;
-  std::string text(static_cast<std::size_t>(std::clamp(lseek(fd, 0, SEEK_END), off_t{0}, kMost)),
-                   '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t n = pread(fd, text.data() + size, text.size() - size, static_cast<off_t>(size));
-    if (n <= 0) break;
-    size += static_cast<std::size_t>(n);
-  }
-  text.resize(size);
-  return text;
-}
 
 // Between fork and exec: only what is safe there.
 [[noreturn]] void become(char* const* argv, int out, int err, int failure) {
@@ -95,14 +73,14 @@ bool ends_within(pid_t pid, double seconds) {
 }  // namespace
 
 ChildResult run_child(const std::vector<std::string>& args, double seconds) {
-  const Descriptor out(memory_file("out")), err(memory_file("err"));
-  const Descriptor failure(memory_file("failure"));
+  // Not pipes: a grandchild that keeps one open would hold us up.
+  const MemoryFile out("out"), err("err"), failure("failure");
   std::vector<char*> argv;
   for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
   argv.push_back(nullptr);
   const pid_t pid = fork();
   check(pid >= 0, ErrorKind::Io, "fork: {}", std::strerror(errno));
-  if (pid == 0) become(argv.data(), out.get(), err.get(), failure.get());
+  if (pid == 0) become(argv.data(), out.fd(), err.fd(), failure.fd());
   setpgid(pid, pid);  // in the child as well: whoever comes first
   ChildResult result;
   result.timed_out = !ends_within(pid, seconds);
@@ -112,12 +90,12 @@ ChildResult run_child(const std::vector<std::string>& args, double seconds) {
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   int code = 0;
-  if (pread(failure.get(), &code, sizeof code, 0) == sizeof code)
+  if (pread(failure.fd(), &code, sizeof code, 0) == sizeof code)
     fail(ErrorKind::Io, "{}: cannot be started: {}", args[0], std::strerror(code));
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
-  result.out = content(out.get());
-  result.err = content(err.get());
+  result.out = out.content();
+  result.err = err.content();
   return result;
 }
 

@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <thread>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "cli/process.hpp"
@@ -82,6 +88,7 @@ class Runner {
     summary_.suite = suite_.name;
     const auto entries = choose(suite_, only, programs_, summary_.skipped);
     summary_.entries = entries.size();
+    if (suite_.instructions) count_all(entries);
     const auto plan = turns(entries.size(), programs_.size(), suite_.rounds);
     for (std::size_t i = 0; i < plan.size(); ++i) {
       const SuiteEntry& entry = entries[plan[i].entry];
@@ -94,28 +101,66 @@ class Runner {
   }
 
  private:
-  void take_turn(const SuiteEntry& entry, const Turn& turn) {
-    Measurement counted;
-    counted.round = turn.round;
-    counted.error = wrong_outputs(entry, turn.program);
-    if (counted.error.empty() && turn.round < kCountedRounds && counts_instructions(suite_, entry))
-      count(entry, turn, counted);
-    for (int attempt = 0; attempt <= kRepeats; ++attempt) {
-      const Measurement m = measure(entry, turn, counted);
-      write(entry, turn.program, m);
-      if (!m.disturbed) break;
+  struct Counted {
+    std::string error, out;
+  };
+
+  // All counting comes before all measuring and takes every processor: what else the machine does
+  // changes no count.
+  void count_all(const std::vector<SuiteEntry>& entries) {
+    std::vector<std::pair<Turn, Counted*>> jobs;
+    std::set<std::size_t> counted;
+    const int rounds = std::min(suite_.rounds, kCountedRounds);
+    for (const Turn& turn : turns(entries.size(), programs_.size(), rounds)) {
+      const SuiteEntry& entry = entries[turn.entry];
+      if (!counts_instructions(suite_, entry) || !wrong_outputs(entry, turn.program).empty())
+        continue;
+      jobs.emplace_back(turn, &counted_[{entry.id, turn.program, turn.round}]);
+      counted.insert(turn.entry);
     }
+    summary_.counted = counted.size();
+    std::atomic<std::size_t> next = 0;
+    std::mutex progress;
+    const auto work = [&] {
+      for (std::size_t i = next++; i < jobs.size(); i = next++) {
+        const auto& [turn, out] = jobs[i];
+        if (hooks_.progress) {
+          const std::lock_guard lock(progress);
+          hooks_.progress(i, jobs.size(), "counting " + entries[turn.entry].id);
+        }
+        *out = count(entries[turn.entry], programs_[turn.program]);
+      }
+    };
+    const std::size_t workers =
+        std::min<std::size_t>(jobs.size(), std::max(1u, std::thread::hardware_concurrency()));
+    std::vector<std::future<void>> running;
+    for (std::size_t i = 0; i < workers; ++i)
+      running.push_back(std::async(std::launch::async, work));
+    for (auto& worker : running) worker.get();
   }
 
-  // The counts are those of all attempts at the round: what disturbs the time does not change them.
-  void count(const SuiteEntry& entry, const Turn& turn, Measurement& m) {
-    if (turn.round == 0 && turn.program == 0) ++summary_.counted;
+  static Counted count(const SuiteEntry& entry, const SuiteProgram& program) {
     const double timeout = kCountingTime * entry.timeout;
-    const ChildResult answer =
-        run_child(bench_args(entry, programs_[turn.program], {"--instructions"}), timeout);
-    m.error = bench_error(answer, timeout, "eval_minstr");
-    if (!m.error.empty()) m.error = "instructions: " + m.error;
-    m.instructions = answer.out;
+    const ChildResult answer = run_child(bench_args(entry, program, {"--instructions"}), timeout);
+    std::string error = bench_error(answer, timeout, "eval_minstr");
+    return {error.empty() ? error : "instructions: " + error, answer.out};
+  }
+
+  void take_turn(const SuiteEntry& entry, const Turn& turn) {
+    Measurement start;
+    start.round = turn.round;
+    start.error = wrong_outputs(entry, turn.program);
+    const auto counted = counted_.find({entry.id, turn.program, turn.round});
+    if (counted != counted_.end()) {
+      start.error = counted->second.error;
+      start.instructions = counted->second.out;
+    }
+    for (int attempt = 0; attempt <= kRepeats; ++attempt) {
+      const Measurement m = measure(entry, turn, start);
+      write(entry, turn.program, m);
+      if (!m.disturbed) break;
+      start.instructions.clear();  // one count a round
+    }
   }
 
   // Adds the time to what was counted.
@@ -167,6 +212,7 @@ class Runner {
   Disturbance judge_;
   std::set<std::string> probed_;
   std::map<std::pair<std::string, std::size_t>, std::string> accuracy_;
+  std::map<std::tuple<std::string, std::size_t, int>, Counted> counted_;  // entry, program, round
 };
 
 // Why a program cannot run the entry's target here; empty: it can.
