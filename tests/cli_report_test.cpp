@@ -162,6 +162,39 @@ TEST_F(BenchReport, CountsMayStartAtNothing) {
   EXPECT_EQ(verdict("device_mb", {0, 0, 0}, {100, 100, 100}), "listed");
 }
 
+TEST_F(BenchReport, InstructionsAreJudgedByTwoRoundsFromOnePerCentOn) {
+  EXPECT_EQ(verdict("eval_minstr", {100, 100}, {101.2, 101.2}), "regression");
+  EXPECT_EQ(verdict("eval_minstr", {100, 100}, {98.8, 98.8}), "improvement");
+  EXPECT_EQ(verdict("eval_minstr", {100, 100}, {100.8, 100.8}), "same");
+  EXPECT_EQ(verdict("eval_minstr", {100, 100}, {101.2}), "listed");
+  // A build whose counts differ from round to round is held against that.
+  EXPECT_EQ(verdict("eval_minstr", {100, 102}, {103, 105}), "same");
+  EXPECT_EQ(verdict("eval_minstr", {100, 102}, {120, 122}), "regression");
+}
+
+TEST_F(BenchReport, TheHistoryOfInstructionsIsNotAsked) {
+  write_history("load_minstr", {100, 150, 90, 160, 80, 170, 85, 140, 95, 130});
+  EXPECT_EQ(verdict("load_minstr", {100, 100}, {102, 102}), "regression");
+}
+
+TEST_F(BenchReport, DisturbedRoundsKeepWhatDoesNotDependOnTime) {
+  for (const char* metric : {"rss_peak_mb", "eval_minstr", "copies"}) {
+    write_history(metric, {100, 100, 100.1, 100, 100, 100});
+    std::string base, now;
+    for (const int round : {0, 1, 2}) {
+      Json r = bench_record("m", "run", 50, round);
+      r["disturbed"] = true;
+      r["metrics"] = {{metric, 100}, {"eval_ms", 1}};
+      base += r.dump() + "\n";
+      r["metrics"] = {{metric, 120}, {"eval_ms", 2}};
+      now += r.dump() + "\n";
+    }
+    write("base.jsonl", base);
+    write("new.jsonl", now);
+    EXPECT_EQ(found(with_history({"--json"}), "regression"), Found{std::string(metric) + " of m"});
+  }
+}
+
 TEST_F(BenchReport, ANoisyHistoryRaisesTheBar) {
   write_history("eval_ms", {1, 1.1, 0.95, 1.08, 0.92, 1.05, 0.97, 1.1, 0.94, 1.02});
   EXPECT_EQ(verdict("eval_ms", {1, 1, 1}, {1.2, 1.2, 1.2}), "same");

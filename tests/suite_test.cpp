@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <deque>
 #include <fstream>
 #include <sstream>
@@ -413,6 +415,82 @@ TEST_F(SuiteTest, RecordsAreAsTheSchemaSays) {
   EXPECT_EQ(j["samples"]["eval_ms"], (Json{1.9, 2.0, 2.2}));
   EXPECT_EQ(call({"bench", "suite", path("s.toml"), "--program", p, "--only", "q"}).code,
             kBadInput);
+}
+
+// Answers `bench --instructions` with counts, and `bench` with times.
+std::string counting(const std::string& times) {
+  return R"(case "$*" in *--instructions*) echo '{"isa":"avx2","load_minstr":1,"ready_minstr":2,)"
+         R"("first_minstr":4,"eval_minstr":3.5}';; *) )" +
+         times + ";; esac";
+}
+
+TEST_F(SuiteTest, InstructionsOfOneThreadAreCountedTwiceBeforeAnythingIsMeasured) {
+  const std::string a = program("a", counting(right())), b = program("b", counting(right()));
+  Suite s = read(one_ + "threads = [1, 2]\nsymbols = { n = 3 }\n");
+  s.rounds = 3;
+  s.instructions = true;
+  const SuiteSummary summary = run(s, {a, b});
+  EXPECT_EQ(summary.counted, 1u);
+  std::istringstream log(content(path("log")));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(log, line);) lines.push_back(line);
+  ASSERT_EQ(lines.size(), 4u + 12u);
+  std::sort(lines.begin(), lines.begin() + 4);  // several are counted at once
+  const std::string count =
+      " bench " + path("m.onnx") + " --json --target cpu --threads 1 --instructions --set n=3";
+  const std::vector<std::string> want = {"a" + count, "a" + count, "b" + count, "b" + count};
+  EXPECT_EQ(std::vector(lines.begin(), lines.begin() + 4), want);
+  for (std::size_t i = 4; i < lines.size(); ++i) EXPECT_TRUE(has(lines[i], "--time")) << lines[i];
+  ASSERT_EQ(records.size(), 12u);
+  for (const Json& r : records) {
+    const bool has_count = r["threads"] == 1 && r["round"] < 2;
+    const Json value = has_count ? Json(3.5) : Json(nullptr);
+    EXPECT_EQ(r["metrics"]["eval_minstr"], value) << r;
+    EXPECT_EQ(r["metrics"]["eval_ms"], 2.0) << r;
+    EXPECT_EQ(r["instructions_isa"], has_count ? Json("avx2") : Json(nullptr)) << r;
+  }
+  const std::map<std::string, double> counts = {
+      {"load_minstr", 1}, {"ready_minstr", 2}, {"first_minstr", 4}};
+  for (const auto& [name, value] : counts) EXPECT_EQ(records[0]["metrics"].at(name), value);
+}
+
+TEST_F(SuiteTest, ARoundThatIsMeasuredAgainHasOneCount) {
+  Suite s = read(one_);
+  s.instructions = true;
+  run(s, {program("a", counting(right()))}, {10, 10, 10, 10, 9, 8, 8, 10, 10, 10});
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0]["metrics"]["eval_minstr"], 3.5);
+  for (const std::size_t i : {1, 2}) EXPECT_TRUE(records[i]["metrics"]["eval_minstr"].is_null());
+}
+
+TEST_F(SuiteTest, CountingThatFailsIsAFailedMeasurement) {
+  Suite s = read(one_);
+  s.instructions = true;
+  const std::string fails =
+      R"(case "$*" in *--instructions*) echo 'error: no' >&2; exit 3;; *) )" + right() + ";; esac";
+  EXPECT_EQ(run(s, {program("a", fails)}).failed, 1u);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0]["error"], "instructions: exit code 3: error: no");
+  const std::string wrong = program("b", counting(right()), "echo '{\"ok\":false}'; exit 1");
+  s.entries[0].accuracy = SuiteAccuracy{path("")};
+  EXPECT_EQ(run(s, {wrong}).counted, 0u) << "wrong outputs are not counted";
+}
+
+TEST_F(SuiteTest, ProgramsThatCannotCountAreNamed) {
+  const std::string p = program("a", right());
+  const auto suite = [&] {
+    return call({"bench", "suite", write("s.toml", one_), "--program", p, "--instructions"});
+  };
+  auto o = suite();
+  EXPECT_EQ(o.code, kUnsupported);
+  EXPECT_TRUE(has(o.err, "--instructions: " + p + " cannot count them")) << o.err;
+  EXPECT_TRUE(has(o.err, "hint: scripts/setup.sh installs valgrind")) << o.err;
+  const std::string before = std::getenv("PATH");
+  setenv("PATH", path("").c_str(), 1);
+  o = suite();
+  setenv("PATH", before.c_str(), 1);
+  EXPECT_EQ(o.code, kUnsupported);
+  EXPECT_TRUE(has(o.err, "--instructions: expected valgrind in PATH, got none")) << o.err;
 }
 
 TEST(SuiteProbe, CalibrationGivesARate) {
