@@ -31,7 +31,6 @@ def shape_proto(shape):
 
 
 def tensor_proto(array):
-    array = np.ascontiguousarray(array)
     return (field(1, TYPES[array.dtype]) + field(2, shape_proto(array.shape)) +
             field(4, array.astype(array.dtype.newbyteorder("<")).tobytes()))
 
