@@ -454,13 +454,29 @@ TEST_F(SuiteTest, InstructionsOfOneThreadAreCountedTwiceBeforeAnythingIsMeasured
   for (const auto& [name, value] : counts) EXPECT_EQ(records[0]["metrics"].at(name), value);
 }
 
-TEST_F(SuiteTest, ARoundThatIsMeasuredAgainHasOneCount) {
+TEST_F(SuiteTest, TheReportFindsWhatWasCountedWhereEveryTimeIsDisturbed) {
   Suite s = read(one_);
+  s.rounds = 3;
   s.instructions = true;
-  run(s, {program("a", counting(right()))}, {10, 10, 10, 10, 9, 8, 8, 10, 10, 10});
-  ASSERT_EQ(records.size(), 3u);
-  EXPECT_EQ(records[0]["metrics"]["eval_minstr"], 3.5);
-  for (const std::size_t i : {1, 2}) EXPECT_TRUE(records[i]["metrics"]["eval_minstr"].is_null());
+  const auto measure = [&](const std::string& name, const std::string& times) {
+    std::deque<double> rates = {10, 10, 10};
+    for (int i = 0; i < 9; ++i) rates.insert(rates.end(), {10, 8});
+    EXPECT_EQ(run(s, {program(name, counting(times))}, rates).disturbed, 9u);
+    std::string text;
+    for (const Json& r : records) text += r.dump() + "\n";
+    return write(name + ".jsonl", text);
+  };
+  const std::string base = measure("a", right());
+  std::string slower = content(measure("b", right("4.0")));
+  for (std::size_t at = 0; (at = slower.find("\"eval_minstr\":3.5", at)) != std::string::npos;)
+    slower.replace(at, 17, "\"eval_minstr\":3.6");
+  const auto o = call({"bench", "report", base, write("b.jsonl", slower), "--json"});
+  EXPECT_EQ(o.code, kMismatch) << o.err;
+  std::string found;
+  for (const Json& row : Json::parse(o.out)["rows"])
+    if (row["verdict"] == "regression") found += row["metric"].get<std::string>() + " ";
+  EXPECT_EQ(found, "eval_minstr ");
+  EXPECT_EQ(call({"bench", "report", base, base}).code, kRight);
 }
 
 TEST_F(SuiteTest, CountingThatFailsIsAFailedMeasurement) {

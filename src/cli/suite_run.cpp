@@ -150,6 +150,7 @@ class Runner {
     Measurement start;
     start.round = turn.round;
     start.error = wrong_outputs(entry, turn.program);
+    // Every attempt has the count of its round: the report takes the last one.
     const auto counted = counted_.find({entry.id, turn.program, turn.round});
     if (counted != counted_.end()) {
       start.error = counted->second.error;
@@ -159,7 +160,6 @@ class Runner {
       const Measurement m = measure(entry, turn, start);
       write(entry, turn.program, m);
       if (!m.disturbed) break;
-      start.instructions.clear();  // one count a round
     }
   }
 
