@@ -473,7 +473,8 @@ TEST_F(SuiteTest, TheReportFindsWhatWasCountedWhereEveryTimeIsDisturbed) {
   const auto o = call({"bench", "report", base, write("b.jsonl", slower), "--json"});
   EXPECT_EQ(o.code, kMismatch) << o.err;
   std::string found;
-  for (const Json& row : Json::parse(o.out)["rows"])
+  const Json report = Json::parse(o.out);
+  for (const Json& row : report["rows"])
     if (row["verdict"] == "regression") found += row["metric"].get<std::string>() + " ";
   EXPECT_EQ(found, "eval_minstr ");
   EXPECT_EQ(call({"bench", "report", base, base}).code, kRight);
