@@ -99,7 +99,7 @@ std::string find_valgrind() {
   std::string_view rest = path != nullptr ? path : "";
   while (!rest.empty()) {
     const auto colon = rest.find(':');
-    const std::string file = std::string(rest.substr(0, colon)) + "/valgrind";
+    std::string file = std::string(rest.substr(0, colon)) + "/valgrind";
     if (access(file.c_str(), X_OK) == 0) return file;
     rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
   }
