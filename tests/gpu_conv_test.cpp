@@ -252,8 +252,13 @@ TEST(GpuConv, DepthwiseRing) {
   std::uint32_t seed = 900;
   int compared = 0;
   for (const auto& [images, height, width, channels, top, bottom] :
-       {std::array<std::int64_t, 6>{1, 12, 57, 16, 2, 2}, {3, 1, 7, 8, 2, 2}, {5, 4, 27, 40, 0, 4},
-        {9, 7, 6, 24, 4, 0}, {2, 6, 125, 8, 7, 2}, {6, 9, 30, 16, 1, 6}, {3, 30, 112, 32, 2, 2}}) {
+       {std::array<std::int64_t, 6>{1, 12, 57, 16, 2, 2},
+        {3, 1, 7, 8, 2, 2},
+        {5, 4, 27, 40, 0, 4},
+        {9, 7, 6, 24, 4, 0},
+        {2, 6, 125, 8, 7, 2},
+        {6, 9, 30, 16, 1, 6},
+        {3, 30, 112, 32, 2, 2}}) {
     ConvDesc d = conv(images, height, width, channels, channels, 5, 5, 1, channels);
     d.pad_top = top;
     d.H_out = height + top + bottom - 4;
