@@ -185,7 +185,7 @@ def reduction(b, op):
         x = b.take(FLOATS + INTS, edges=0.2)
     else:
         x = b.take(FLOATS if op != "Sum" else FLOATS + (np.int32, np.int64), edges=0.05)
-        x = b.tame(x) if op == "EuclideanNorm" else x
+        x = b.tame(x) if op in ("EuclideanNorm", "Mean") else x
     made = getattr(raw, op)(input=x.tensor, axis=axes_of(b, x), keep_dims=b.r.chance(0.4))
     return moved(made) if op in ("Max", "Min", "All", "Any") else computed(made)
 
