@@ -57,17 +57,18 @@ Translation translate_reduce(const TranslateContext& ctx) {
 Translation translate_arg_reduce(const TranslateContext& ctx) {
   const auto* op = ctx.node.op->as<ops::ArgReduce>();
   if (ctx.in(0).dtype != DType::F32) return {};
-  return {kernel("arg_reduce_f32",
-                 [max = op->max, last = op->select_last, axis = op->axis](const BindContext& b) {
-                   const Shape& shape = b.in[0]->shape;
-                   const kernels::Split split = split_around(shape, axis, axis);
-                   check(split.length > 0 || split.outer * split.inner == 0, ErrorKind::Shape,
-                         "axis {} of {} is empty and has no extreme", axis, shape.str());
-                   return bound([=, table = &kernels::rows()](RunContext& c) {
-                     kernels::arg_reduce(*table, split, max, last, c.in[0]->as<const float>(),
-                                         c.out[0]->as<std::int64_t>(), c.parallel);
-                   });
-                 })};
+  return {
+      kernel("arg_reduce_f32", [rules = kernels::ArgRules{op->max, op->select_last, op->skip_nan},
+                                axis = op->axis](const BindContext& b) {
+        const Shape& shape = b.in[0]->shape;
+        const kernels::Split split = split_around(shape, axis, axis);
+        check(split.length > 0 || split.outer * split.inner == 0, ErrorKind::Shape,
+              "axis {} of {} is empty and has no extreme", axis, shape.str());
+        return bound([=, table = &kernels::rows()](RunContext& c) {
+          kernels::arg_reduce(*table, split, rules, c.in[0]->as<const float>(),
+                              c.out[0]->as<std::int64_t>(), c.parallel);
+        });
+      })};
 }
 
 }  // namespace treadle::cpu

@@ -24,6 +24,8 @@ DeviceTranslation translate_arg_reduce(const TranslateContext& ctx) {
   const DType dtype = ctx.in(0).dtype;
   if (dtype != DType::F32 && dtype != DType::F16)
     return refuse(fmt::format("no device kernel finds the extremes of {}", name_of(dtype)));
+  if (ctx.node.op->as<ops::ArgReduce>()->skip_nan)
+    return refuse("no device kernel passes over NaN in a search for extremes");
   const auto bind = [keep = ctx.node.op](const BindContext& b) {
     const ArgReducePlan plan(*keep->as<ops::ArgReduce>(), b.in[0]->dtype, b.in[0]->shape);
     return bound([plan](RunContext& c) {

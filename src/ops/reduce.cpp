@@ -101,6 +101,7 @@ void ArgReduce::visit(ParamVisitor& v) const {
   v.param("max", max);
   v.param("axis", axis);
   v.param("select_last", select_last);
+  v.param("skip_nan", skip_nan);
 }
 
 std::vector<Fact> ArgReduce::infer(InputFacts in) const {
@@ -109,6 +110,7 @@ std::vector<Fact> ArgReduce::infer(InputFacts in) const {
   check(is_float(x.dtype) || is_integer(x.dtype), ErrorKind::Type,
         "input 0 'x' has dtype {}, expected a number", name_of(x.dtype));
   need_axes({axis}, x.rank());
+  check(!skip_nan || !select_last, ErrorKind::Shape, "skip_nan and select_last are both set");
   check(!x.shape[static_cast<std::size_t>(axis)].is(0), ErrorKind::Shape,
         "input 0 'x' has shape {}: axis {} is empty and has no extreme", str(x.shape), axis);
   return {Fact::tensor(DType::I64, reduced(x.shape, {axis}))};
@@ -117,7 +119,7 @@ std::vector<Fact> ArgReduce::infer(InputFacts in) const {
 std::optional<AxisChange> ArgReduce::change_axes(InputFacts, std::span<const Fact>,
                                                  const Perm& perm) const {
   const auto at = permuted_axes({axis}, perm);
-  return AxisChange{make_op<ArgReduce>(max, at.front(), select_last), {perm}};
+  return AxisChange{make_op<ArgReduce>(max, at.front(), select_last, skip_nan), {perm}};
 }
 
 }  // namespace treadle::ops

@@ -38,14 +38,16 @@ class Reduce final : public Operator {
 };
 
 // Index (i64) of the largest or smallest element along `axis`, which stays with size 1; the first,
-// or with select_last the last, of equals.
+// or with select_last the last, of equals. NaN wins; with skip_nan (not with select_last) it is
+// passed over, as TensorFlow does, and 0 is the index where there is nothing else.
 class ArgReduce final : public Operator {
  public:
-  ArgReduce(bool is_max, std::int64_t along, bool last)
-      : max(is_max), axis(along), select_last(last) {}
+  ArgReduce(bool is_max, std::int64_t along, bool last, bool without_nan = false)
+      : max(is_max), axis(along), select_last(last), skip_nan(without_nan) {}
   bool max;
   std::int64_t axis;
   bool select_last;
+  bool skip_nan;
 
   TREADLE_OPERATOR(ArgReduce);
   std::optional<AxisChange> change_axes(InputFacts in, std::span<const Fact> out,

@@ -164,10 +164,15 @@ bool reduce_number(ReduceFn fn, const Job<T>& job) {
   return true;
 }
 
+// Whether a takes the place of best, by the rules of ArgReduce.
 template <typename T>
-bool better(T a, T best, bool max, bool last) {
+bool better(T a, T best, const ArgReduce& op) {
   const auto x = widen(a), y = widen(best);
+  const bool max = op.max, last = op.select_last;
   if constexpr (is_real_v<T>) {
+    using Limits = std::numeric_limits<decltype(x)>;
+    if (op.skip_nan && (x != x || y != y))
+      return x == x && x != (max ? -Limits::infinity() : Limits::infinity());
     if (x != x) return y == y || last;
     if (y != y) return false;
   }
@@ -214,7 +219,7 @@ void ArgReduce::eval(EvalContext& ctx) const {
         const T* p = x.as<T>() + o * n * inner + i;
         std::int64_t best = 0;
         for (std::int64_t j = 1; j < n; ++j) {
-          if (better(p[j * inner], p[best * inner], max, select_last)) best = j;
+          if (better(p[j * inner], p[best * inner], *this)) best = j;
         }
         out[k] = best;
       }

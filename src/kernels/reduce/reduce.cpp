@@ -134,23 +134,40 @@ std::int64_t arg_row(const Rows& table, const float* x, std::int64_t n, bool max
   return i;
 }
 
+// The first of the best among n elements that are no NaN.
+std::int64_t arg_passing_nan(const float* x, std::int64_t n, std::int64_t stride, bool max) {
+  float best =
+      max ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
+  std::int64_t at = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float v = x[i * stride];
+    if (max ? v > best : v < best) {
+      best = v;
+      at = i;
+    }
+  }
+  return at;
+}
+
 }  // namespace
 
-void arg_reduce(const Rows& table, const Split& s, bool max, bool last, const float* x,
+void arg_reduce(const Rows& table, const Split& s, const ArgRules& rules, const float* x,
                 std::int64_t* y, Parallel& parallel) {
+  const bool max = rules.max, last = rules.last;
   const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, s.length));
   parallel.run(s.outer * s.inner, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t u = begin; u < end; ++u) {
       const float* from = x + u / s.inner * s.length * s.inner + u % s.inner;
-      if (s.inner == 1) {
-        y[u] = arg_row(table, from, s.length, max, last);
-        continue;
-      }
       std::int64_t best = 0;
-      for (std::int64_t i = 1; i < s.length; ++i) {
-        if (wins(from[i * s.inner], from[best * s.inner], max, last)) best = i;
+      if (s.inner == 1) {
+        best = arg_row(table, from, s.length, max, last);
+      } else {
+        for (std::int64_t i = 1; i < s.length; ++i) {
+          if (wins(from[i * s.inner], from[best * s.inner], max, last)) best = i;
+        }
       }
-      y[u] = best;
+      const bool nan_won = from[best * s.inner] != from[best * s.inner];
+      y[u] = rules.skip_nan && nan_won ? arg_passing_nan(from, s.length, s.inner, max) : best;
     }
   });
 }

@@ -41,8 +41,12 @@ class BoundReduce {
 };
 
 // y[o, i] = index l of the largest (smallest) x[o, l, i], the first or the last of equals; NaN
-// counts as larger (smaller) than everything. length ≥ 1.
-void arg_reduce(const Rows& table, const Split& s, bool max, bool last, const float* x,
+// counts as larger (smaller) than everything, or with skip_nan is passed over (0 where there is
+// nothing else). length ≥ 1.
+struct ArgRules {
+  bool max = true, last = false, skip_nan = false;
+};
+void arg_reduce(const Rows& table, const Split& s, const ArgRules& rules, const float* x,
                 std::int64_t* y, Parallel& parallel);
 
 }  // namespace treadle::kernels

@@ -1,5 +1,4 @@
 // Arithmetic, reductions and matrix products.
-#include <limits>
 #include <numeric>
 
 #include "base/error.hpp"
@@ -19,27 +18,12 @@ std::vector<ValueId> softmax(NodeContext& c, bool log) {
                  {c.in(0)})};
 }
 
-// NaN and what no float exceeds count as the worst finite value: Eigen's search starts from it, at
-// index 0, and passes over NaN.
-ValueId comparable(NodeContext& c, ValueId x, bool max) {
-  const DType t = c.graph().fact(x).dtype;
-  if (!is_float(t)) return x;
-  const double worst = t == DType::F64   ? std::numeric_limits<double>::max()
-                       : t == DType::F16 ? 65504
-                       : t == DType::F32 ? std::numeric_limits<float>::max()
-                                         : 0x1.fep127;
-  const ValueId start = c.scalar(max ? -worst : worst, x);
-  const ValueId better = c.binary(max ? ops::BinaryFn::Greater : ops::BinaryFn::Less, x, start);
-  return c.select(better, x, start);
-}
-
 std::vector<ValueId> arg_reduce(NodeContext& c, bool max) {
   const auto axis = c.constant_ints(1);
   check(axis.size() == 1, ErrorKind::Shape, "input 1 'dimension' has {} elements, expected 1",
         axis.size());
   const std::int64_t at = ops::normal_axis(axis[0], c.fact(0).rank());
-  const ValueId kept =
-      c.add1(make_op<ops::ArgReduce>(max, at, false), {comparable(c, c.in(0), max)});
+  const ValueId kept = c.add1(make_op<ops::ArgReduce>(max, at, false, true), {c.in(0)});
   const ValueId index = ops::squeeze(c.graph(), c.fresh_name(), kept, {at});
   return {ops::cast(c.graph(), c.fresh_name(), index, c.type_attr("output_type", DType::I64))};
 }
