@@ -14,6 +14,8 @@ foreach(module IN LISTS TREADLE_MODULES)
   if(NOT sources)
     continue()
   endif()
+  # Which of the two: cmake/metal.cmake.
+  list(FILTER sources EXCLUDE REGEX "/gpu/(metal/.*|no_metal\\.cpp)$")
   add_library(treadle_${module} OBJECT ${sources})
   target_include_directories(treadle_${module} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(treadle_${module} PUBLIC treadle_options fmt::fmt Threads::Threads)
@@ -34,6 +36,7 @@ foreach(module IN LISTS TREADLE_MODULES)
   endforeach()
 endforeach()
 include(${PROJECT_SOURCE_DIR}/cmake/cuda.cmake)
+include(${PROJECT_SOURCE_DIR}/cmake/metal.cmake)
 
 # The standard library and fmt are most of what a small file costs. Not for kernels, whose files have
 # flags of their own.

@@ -199,8 +199,11 @@ TEST_F(Command, InfoAndHelp) {
   // Either there are devices or a reason.
   const Json& cuda = j.at("devices").at("cuda");
   EXPECT_EQ(cuda.at("devices").empty(), !cuda.at("why_not").get<std::string>().empty());
+  const Json& metal = j.at("devices").at("metal");
+  EXPECT_EQ(metal.at("devices").empty(), !metal.at("why_not").get<std::string>().empty());
   EXPECT_TRUE(j.at("devices").contains("sim"));
   EXPECT_TRUE(has(call({"info"}).out, "cuda  "));
+  EXPECT_TRUE(has(call({"info"}).out, "metal  "));
   for (const char* c : {"run", "dump", "profile", "bench", "compare", "check", "info"}) {
     const auto help = call({c, "--help"});
     EXPECT_EQ(help.code, kRight) << c;

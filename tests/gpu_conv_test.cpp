@@ -86,8 +86,8 @@ Tensor run(const ConvDesc& d, DType type, const Operands& in, const EpilogueData
   }
   ProductRun product(type, pixels(d), d.Cout, e.desc.y_stride, first);
   const auto packed = plan.pack(in.weights.span<float>().data(), in.strides);
-  EXPECT_EQ(packed.size(), plan.weight_bytes());
-  return product(plan, in.x, bytes_tensor(type, packed), e);
+  EXPECT_EQ(packed.bytes(), plan.weight_bytes());
+  return product(plan, in.x, bytes_tensor(type, packed.span<std::uint8_t>()), e);
 }
 
 std::string text(const ConvDesc& d, const std::string& variant, DType type) {

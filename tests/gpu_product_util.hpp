@@ -109,7 +109,8 @@ inline void expect_product(const Tensor& got, const Tensor& want, DType type,
   expect_close(got, want, part, part * largest, what);
 }
 
-inline Tensor bytes_tensor(DType type, const std::vector<std::byte>& bytes) {
+template <typename Bytes>
+Tensor bytes_tensor(DType type, const Bytes& bytes) {
   Tensor t(type, {static_cast<std::int64_t>(bytes.size() / size_of(type))});
   if (!bytes.empty()) std::memcpy(t.mutable_data(), bytes.data(), bytes.size());
   return t;

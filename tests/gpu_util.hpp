@@ -19,11 +19,12 @@
 
 namespace treadle::test {
 
-// TREADLE_DEVICE: sim (default; TREADLE_SIM_SEED its seed) or cuda.
+// TREADLE_DEVICE: sim (default; TREADLE_SIM_SEED its seed), cuda or metal.
 inline Device& gpu_device() {
   static const std::shared_ptr<Device> device = [] {
     const char* kind = std::getenv("TREADLE_DEVICE");
     if (kind != nullptr && std::string_view(kind) == "cuda") return gpu::make_cuda_device();
+    if (kind != nullptr && std::string_view(kind) == "metal") return gpu::make_metal_device();
     const char* seed = std::getenv("TREADLE_SIM_SEED");
     gpu::SimOptions options;
     if (seed != nullptr) options.seed = static_cast<std::uint32_t>(std::stoul(seed));

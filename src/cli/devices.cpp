@@ -25,6 +25,11 @@ std::pair<std::vector<std::string>, std::string> cuda_devices() {
   }
 }
 
+std::vector<std::string> metal_devices() {
+  if (!gpu::why_no_metal().empty()) return {};
+  return {gpu::metal_device_name()};
+}
+
 }  // namespace
 
 Json devices_json() {
@@ -33,6 +38,7 @@ Json devices_json() {
            {{"devices", names},
             {"why_not", why},
             {"architectures", std::string(gpu::cuda_architectures())}}},
+          {"metal", {{"devices", metal_devices()}, {"why_not", gpu::why_no_metal()}}},
           {"sim", {{"devices", {"kernels of the GPU as C++ on this processor, for tests"}}}}};
 }
 
@@ -43,6 +49,11 @@ std::string cuda_line() {
                                 : fmt::format("; kernels for {}", gpu::cuda_architectures());
   if (!why.empty()) return fmt::format("none: {}{}", why, built);
   return fmt::format("{}{}", fmt::join(names, ", "), built);
+}
+
+std::string metal_line() {
+  const std::string why = gpu::why_no_metal();
+  return why.empty() ? gpu::metal_device_name() : "none: " + why;
 }
 
 }  // namespace treadle::cli

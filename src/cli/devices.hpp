@@ -9,10 +9,12 @@ namespace treadle::cli {
 
 // {"cuda": {"devices": ["NVIDIA H200 (sm_90, 139 GiB)"], "why_not": "", "architectures": "sm_80
 // …"},
-//  "sim": {…}}; `why_not` says why there is no device and is empty when there is one.
+//  "metal": {"devices": […], "why_not": "…"}, "sim": {…}}; `why_not` says why there is no device and is empty when there is one.
 Json devices_json();
 
 // "NVIDIA H200 (sm_90, 139 GiB), kernels for sm_80 …" or "none: …".
 std::string cuda_line();
+// "Apple M1" or "none: …".
+std::string metal_line();
 
 }  // namespace treadle::cli

@@ -33,7 +33,7 @@ int run(bool json) {
       {"cache", {{"l1", cache.l1}, {"l2", cache.l2}, {"l3", cache.l3}}},
       {"isa_found", name_of(detected_isa())},
       {"isa_used", name_of(active_isa())},
-      {"targets", {"cpu", "cuda", "sim"}},
+      {"targets", {"cpu", "cuda", "metal", "sim"}},
       {"devices", devices_json()},
       {"counts_instructions", can_mark_phases()},
       {"formats", {"onnx", "tensorflow"}},
@@ -64,8 +64,9 @@ int run(bool json) {
                              bytes_text(static_cast<double>(cache.l3))));
   line("instructions", fmt::format("{} found, {} used (cap with TREADLE_ISA)",
                                    name_of(detected_isa()), name_of(active_isa())));
-  line("targets", "cpu, cuda, sim");
+  line("targets", "cpu, cuda, metal, sim");
   line("cuda", cuda_line());
+  line("metal", metal_line());
   line("formats", "ONNX, TensorFlow frozen GraphDef");
   line("limits",
        fmt::format("tensor {}, {} nodes, nesting {}, rank {}, {} iterations a run",

@@ -19,7 +19,7 @@ void add_model_args(CLI::App& app, ModelArgs& args) {
                  "Inner value that becomes an output as well");
   app.add_option(
          "--target", args.target,
-         "Where to run: cpu, cuda, cuda:N (device N), sim (device kernels on this CPU, slow)")
+         "Where to run: cpu, cuda, cuda:N (device N), metal, sim (device kernels on this CPU, slow)")
       ->capture_default_str();
   app.add_option("--on-unsupported", args.on_unsupported,
                  "With a device target, nodes that it has no kernel for: run on the cpu, or error")

@@ -51,7 +51,7 @@ void trace_program(const Model& model, const ModelOptions& options,
 }  // namespace
 
 bool names_device(std::string_view name) {
-  return name == "sim" || name == "cuda" || name.starts_with("cuda:");
+  return name == "sim" || name == "metal" || name == "cuda" || name.starts_with("cuda:");
 }
 
 std::optional<Side> side_from_name(std::string_view name) {

@@ -13,7 +13,7 @@ namespace treadle::cli {
 // What `compare` compares: a stage, "reference" (lowered, every operator through eval) or the
 // lowered program, on the target of the options.
 enum class Side { Import, Simplified, Reference, Lowered };
-// "sim", "cuda", "cuda:1".
+// "sim", "metal", "cuda", "cuda:1".
 bool names_device(std::string_view name);
 // Of a device: Lowered.
 std::optional<Side> side_from_name(std::string_view name);

@@ -183,8 +183,8 @@ class Lowering {
     const std::shared_ptr<const Tensor> constant = value_at(on_host).constant;
     const int id = add_value(v, Storage::Constant, true);
     value_at(id).device_constant =
-        upload(*target_->device(), target_->uploads(), constant->data(), constant->bytes(),
-               "constant '" + value_at(id).name + "'");
+        upload_kept(*target_->device(), target_->uploads(), constant->data(), constant->bytes(),
+                    constant, "constant '" + value_at(id).name + "'");
     return id;
   }
 

@@ -384,13 +384,14 @@ std::size_t ConvPlan::weight_bytes() const {
   return static_cast<std::size_t>(count) * size_of(type_);
 }
 
-std::vector<std::byte> ConvPlan::pack(const float* weights, const kernels::WeightStrides& s) const {
+Tensor ConvPlan::pack(const float* weights, const kernels::WeightStrides& s) const {
   const ConvDesc& d = desc_;
   const bool tiles = weight_layout() == WeightLayout::Tiles;
   const std::int64_t inputs = d.cin_per_group(), outputs = d.cout_per_group();
   const std::int64_t row = tiles ? padded_n(d) : d.Cout;
   const std::int64_t group = tiles ? padded_k(d) * row : outputs;
-  std::vector<std::byte> packed(weight_bytes());
+  Tensor packed = Tensor::zeros(DType::U8, Shape{static_cast<std::int64_t>(weight_bytes())});
+  auto* const to = static_cast<std::byte*>(packed.mutable_data());
   for (std::int64_t g = 0; g < d.group; ++g) {
     std::int64_t k = 0;
     for (std::int64_t z = 0; z < d.kD; ++z) {
@@ -399,7 +400,7 @@ std::vector<std::byte> ConvPlan::pack(const float* weights, const kernels::Weigh
           for (std::int64_t i = 0; i < inputs; ++i, ++k) {
             const float* from = weights + g * outputs * s.o + i * s.i + z * s.d + r * s.h + q * s.w;
             for (std::int64_t o = 0; o < outputs; ++o) {
-              store_as(type_, packed.data(), g * group + k * row + o, from[o * s.o]);
+              store_as(type_, to, g * group + k * row + o, from[o * s.o]);
             }
           }
         }

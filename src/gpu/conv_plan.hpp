@@ -21,6 +21,7 @@
 #include "gpu/prepared.hpp"
 #include "gpu/tiles.hpp"
 #include "kernels/conv/conv.hpp"
+#include "tensor/tensor.hpp"
 
 namespace treadle::gpu {
 
@@ -55,8 +56,8 @@ class ConvPlan {
     return method_.form <= Form::Depthwise ? WeightLayout::Taps : WeightLayout::Tiles;
   }
   std::size_t weight_bytes() const;
-  // Throws Shape error when the packed weights do not fit in memory.
-  std::vector<std::byte> pack(const float* weights, const kernels::WeightStrides& strides) const;
+  // weight_bytes() bytes. Throws Shape error when the packed weights do not fit in memory.
+  Tensor pack(const float* weights, const kernels::WeightStrides& strides) const;
   std::size_t workspace_bytes() const;
 
   // x and y channels-last. `workspace` holds workspace_bytes(); its contents are of no use after.

@@ -11,14 +11,18 @@ namespace {
 using namespace tk;
 
 enum class Mode { nosync, sync };
-enum class Slot { Buffer, Status };
+enum class Slot { In, Out, Status };
 
 constexpr KernelInfo describe(const char* name, std::size_t param_bytes, std::size_t shared_bytes,
                               Mode mode, int max_threads, std::initializer_list<Slot> slots) {
-  KernelInfo info{name, 0, param_bytes, shared_bytes, mode == Mode::sync, false, max_threads};
+  KernelInfo info{name, 0, 0, param_bytes, shared_bytes, mode == Mode::sync, false, max_threads};
   for (const Slot s : slots) {
-    if (s == Slot::Status) info.reports = true;
-    if (s == Slot::Buffer) ++info.buffers;
+    if (s == Slot::Status) {
+      info.reports = true;
+      continue;
+    }
+    if (s == Slot::Out) info.written |= 1u << info.buffers;
+    ++info.buffers;
   }
   return info;
 }
@@ -29,8 +33,8 @@ constexpr std::size_t kSharedBytes = std::is_same_v<S, tk_no_shared> ? 0 : sizeo
 #undef TK_IN
 #undef TK_OUT
 #undef TK_STATUS
-#define TK_IN(T) Slot::Buffer
-#define TK_OUT(T) Slot::Buffer
+#define TK_IN(T) Slot::In
+#define TK_OUT(T) Slot::Out
 #define TK_STATUS Slot::Status
 #define TK_ENTRY(name, body, args, Params, Shared, mode, threads, ...)                           \
   static_assert(sizeof(Params) <= kMaxParamBytes && sizeof(Shared) <= 32768 && threads <= 1024); \

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <ranges>
 
 #include <fmt/ranges.h>
@@ -154,6 +155,10 @@ std::shared_ptr<const Program> lower(Graph graph, const LowerOptions& options,
 std::shared_ptr<Device> device_from_name(std::string_view target) {
   if (target == "sim") return make_sim_device();
   if (target == "cuda") return make_cuda_device();
+  if (target == "metal") {
+    const char* archive = std::getenv("TREADLE_METAL_ARCHIVE");
+    return make_metal_device({archive ? archive : ""});
+  }
   int ordinal = -1;
   if (target.starts_with("cuda:")) {
     const std::string_view digits = target.substr(5);
@@ -161,7 +166,7 @@ std::shared_ptr<Device> device_from_name(std::string_view target) {
     if (code == std::errc() && end == digits.data() + digits.size() && ordinal >= 0)
       return make_cuda_device(ordinal);
   }
-  fail(ErrorKind::Parse, "target '{}' is not known; expected cpu, cuda, cuda:N or sim", target);
+  fail(ErrorKind::Parse, "target '{}' is not known; expected cpu, cuda, cuda:N, metal or sim", target);
 }
 
 }  // namespace treadle::gpu

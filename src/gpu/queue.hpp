@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +24,7 @@ enum class KernelId : std::uint16_t {
 struct KernelInfo {
   const char* name;          // of the entry in the fat binary and the MSL text
   int buffers;               // TK_IN and TK_OUT of its line, without TK_STATUS
+  std::uint32_t written;     // bit i: buffer i is TK_OUT
   std::size_t param_bytes;   // of its parameter struct
   std::size_t shared_bytes;  // of its shared-memory struct, 0 for none
   bool barriers;             // false: no barrier, no warp operation, no shared memory
@@ -88,5 +90,18 @@ std::shared_ptr<Device> make_cuda_device(int ordinal = 0);
 std::string why_no_cuda();
 // The architectures in this build's fat binary, "sm_80 sm_90a compute_90"; empty: built without.
 std::string_view cuda_architectures();
+
+struct MetalOptions {
+  // A file that keeps compiled kernels for the next process (MTLBinaryArchive); empty: none. It is
+  // read when the device is made and written by a sync() after kernels were compiled.
+  std::string archive;
+};
+// The system's Metal device; one object for as long as one with these options is in use. Throws
+// Error (kind Device) that says what is missing.
+std::shared_ptr<Device> make_metal_device(const MetalOptions& options = {});
+// Why there is no Metal device, or empty. Never throws.
+std::string why_no_metal();
+// "Apple M1"; empty where there is none.
+std::string metal_device_name();
 
 }  // namespace treadle::gpu

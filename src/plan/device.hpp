@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace treadle {
 
@@ -20,6 +22,12 @@ inline DeviceAddress device_address(const void* pointer) {
 inline void* device_pointer(DeviceAddress address) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
+
+// Bytes in the memory of a device.
+struct DeviceRange {
+  DeviceAddress address = 0;
+  std::size_t bytes = 0;
+};
 
 // A block of device memory, freed when the last owner lets go. Aligned to 256 bytes.
 class DeviceBuffer {
@@ -71,6 +79,10 @@ class DeviceQueue {
   // Host memory must stay as it is until the next sync().
   virtual void upload(DeviceAddress to, const void* from, std::size_t bytes) = 0;
   virtual void download(void* to, DeviceAddress from, std::size_t bytes) = 0;
+  // Where the values lie that the launches from here on work on, until the next call: one that is
+  // given an address in one of them touches nothing outside it, one that is given another address
+  // may touch the whole buffer. A device on which launches run side by side orders by this.
+  virtual void work_on(std::span<const DeviceRange>) {}
   // Waits until all commands have run. An index out of range that a kernel met since the last sync
   // is thrown here: the text names the index, the limit and `label` of the launch.
   virtual void sync() = 0;
@@ -86,11 +98,17 @@ class DeviceQueue {
 class Device {
  public:
   virtual ~Device() = default;
-  virtual std::string_view kind() const = 0;  // "cuda", "sim"
+  virtual std::string_view kind() const = 0;  // "cuda", "metal", "sim"
   virtual std::string name() const = 0;       // "NVIDIA H200 (sm_90, 139 GiB)"
   // Contents undefined (NaN patterns on sim). Throws Memory error with `what`, the bytes asked for
   // and the bytes free.
   virtual DeviceBufferPtr allocate(std::size_t bytes, std::string_view what) = 0;
+  // A buffer that is the memory at `data` itself, which `owner` keeps and nobody writes; null where
+  // the device cannot read that. It does not count as bytes in use.
+  virtual DeviceBufferPtr wrap(const void*, std::size_t, std::shared_ptr<const void>,
+                               std::string_view) {
+    return nullptr;
+  }
   virtual std::unique_ptr<StagingBuffer> allocate_staging(std::size_t bytes) = 0;
   virtual std::unique_ptr<DeviceQueue> make_queue() = 0;
   // True where each value should have a buffer of its own rather than a place in one arena, so that
@@ -109,6 +127,14 @@ inline DeviceBufferPtr upload(Device& device, DeviceQueue& queue, const void* da
   queue.upload(buffer->address(), data, bytes);
   queue.sync();
   return buffer;
+}
+
+// For constants that `owner` keeps: the device's own copy, or the memory itself where it reads that.
+inline DeviceBufferPtr upload_kept(Device& device, DeviceQueue& queue, const void* data,
+                                   std::size_t bytes, std::shared_ptr<const void> owner,
+                                   std::string_view what) {
+  if (auto wrapped = device.wrap(data, bytes, std::move(owner), what)) return wrapped;
+  return upload(device, queue, data, bytes, what);
 }
 
 }  // namespace treadle

@@ -39,6 +39,7 @@ struct Session::Impl final : StepHost {
   // One a value of the program; pointers to them are held by bound steps.
   std::vector<TensorView> views;
   std::vector<Value> owned;
+  std::vector<DeviceRange> step_values;  // see DeviceQueue::work_on
 
   struct SegmentState {
     std::list<BoundSegment> cache;  // the most recently used first
@@ -332,6 +333,7 @@ struct Session::Impl final : StepHost {
                      *parallel,
                      device ? &device->queue() : nullptr,
                      step.label.c_str()};
+      if (step.queued) tell_values(b, ctx.workspace);
       if (observer) [[unlikely]]
         run_observed(step, b, ctx);
       else
@@ -341,6 +343,19 @@ struct Session::Impl final : StepHost {
       e.in(step.label);
       throw;
     }
+  }
+
+  void tell_values(const BoundStep& b, const void* workspace_start) {
+    step_values.clear();
+    const auto add = [&](const void* start, std::size_t bytes) {
+      if (start && bytes > 0) step_values.push_back({device_address(start), bytes});
+    };
+    for (const TensorView* v : b.in)
+      if (v) add(v->data, v->bytes());
+    for (const TensorView* v : b.out)
+      if (v) add(v->data, v->bytes());
+    add(workspace_start, b.kernel->workspace_bytes());
+    device->queue().work_on(step_values);
   }
 
   void run_observed(const Step& step, BoundStep& b, RunContext& ctx) {

@@ -22,11 +22,11 @@ FORBIDDEN = {
     "formats": {"cpu", "gpu"},
 }
 MAX_LINES = 600
-SOURCES = {".cpp", ".hpp", ".h", ".c", ".inc", ".py", ".sh", ".cmake"}
+SOURCES = {".cpp", ".mm", ".hpp", ".h", ".c", ".inc", ".py", ".sh", ".cmake"}
 PER_ISA = re.compile(r"_(avx2|avx512|neon)\.cpp\.o$")
 
 
-def sources(folder, suffixes=frozenset({".cpp", ".hpp", ".h", ".c", ".inc"})):
+def sources(folder, suffixes=frozenset({".cpp", ".mm", ".hpp", ".h", ".c", ".inc"})):
     return sorted(p for p in folder.rglob("*") if p.suffix in suffixes)
 
 

@@ -5,6 +5,9 @@
 #include <metal_stdlib>
 using namespace metal;
 
+// Kernels say tk_fma where they mean one rounding.
+#pragma METAL fp contract(off)
+
 #define TK_FN inline
 #define TK_GLOBAL device
 #define TK_SHARED threadgroup

@@ -30,9 +30,9 @@ Owned<DeviceObject> system_device();
 
 struct DeviceFacts {
   std::string name;
-  bool apple7 = false;                // MTLGPUFamilyApple7: M1, A14 and later
-  std::size_t largest_buffer = 0;     // bytes
-  std::size_t working_set = 0;        // bytes that it is recommended to stay below
+  bool apple7 = false;             // MTLGPUFamilyApple7: M1, A14 and later
+  std::size_t largest_buffer = 0;  // bytes
+  std::size_t working_set = 0;     // bytes that it is recommended to stay below
 };
 DeviceFacts facts_of(const DeviceObject* device);
 // Bytes of all resources that this process has on the device.
@@ -54,9 +54,9 @@ Owned<ArchiveObject> open_archive(DeviceObject* device, const std::string& path,
 bool save_archive(ArchiveObject* archive, const std::string& path, std::string& error);
 
 struct PipelineFacts {
-  std::size_t threads = 0;    // most in a group
+  std::size_t threads = 0;  // most in a group
   std::size_t simd_width = 0;
-  bool added = false;         // to the archive, by this call
+  bool added = false;  // to the archive, by this call
 };
 // The function `name` of the MSL text `source`, compiled without fast math; looked up in `archive`
 // (may be null) or added to it. Null with the compiler's log in `error`.

@@ -69,9 +69,7 @@ id<MTLLibrary> new_library(id<MTLDevice> device, const std::string& source, std:
   [options setLanguageVersion:MTLLanguageVersion2_4];
   [options setFastMathEnabled:NO];
   NSError* failure = nil;
-  id<MTLLibrary> library = [device newLibraryWithSource:ns(source)
-                                                options:options
-                                                  error:&failure];
+  id<MTLLibrary> library = [device newLibraryWithSource:ns(source) options:options error:&failure];
   if (!library) error = text_of(failure);
   return [library autorelease];
 }
@@ -174,7 +172,7 @@ Owned<PipelineObject> new_pipeline(DeviceObject* device, const std::string& sour
     [what setBinaryArchives:[NSArray arrayWithObject:archive_of(archive)]];
     pipeline = [d newComputePipelineStateWithDescriptor:what
                                                 options:MTLPipelineOptionFailOnBinaryArchiveMiss
-                                             reflection:nil
+                                             reflection:nullptr
                                                   error:&failure];
     if (!pipeline) {
       if (!add_to_archive(archive_of(archive), what, error)) return nullptr;
@@ -185,7 +183,7 @@ Owned<PipelineObject> new_pipeline(DeviceObject* device, const std::string& sour
   if (!pipeline) {
     pipeline = [d newComputePipelineStateWithDescriptor:what
                                                 options:MTLPipelineOptionNone
-                                             reflection:nil
+                                             reflection:nullptr
                                                   error:&failure];
   }
   if (!pipeline) {

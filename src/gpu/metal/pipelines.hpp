@@ -1,0 +1,48 @@
+// Compiled kernels, each made from its text when it is first launched.
+#pragma once
+
+#include <array>
+#include <mutex>
+#include <string>
+
+#include "gpu/metal/api.hpp"
+#include "gpu/queue.hpp"
+
+namespace treadle::gpu::metal {
+
+// The MSL text of the kernels, which scripts/kernel_text.py strings together while treadle is
+// built: the files of the dialect and the kernels, cut where they include another.
+extern const char* const kPieces[];
+
+struct KernelText {
+  const int* family;  // the pieces, in their order, that hold the bodies of its family; -1 ends it
+  const char* entry;  // its line of the kernel list
+};
+extern const KernelText kKernelTexts[];  // by KernelId
+
+// All that the compiler needs for one kernel, and no entry of another.
+std::string kernel_text(KernelId id);
+
+class Pipelines {
+ public:
+  // `archive_path`: the file that keeps compiled kernels from one process to the next; empty for
+  // none. Throws Error (kind Device) when the file is not an archive. `device` outlives this.
+  Pipelines(DeviceObject* device, std::string device_name, std::string archive_path);
+
+  // Throws Error (kind Device) with what the compiler said. Any thread.
+  const PipelineObject* get(KernelId id);
+  // Writes the archive if kernels were added to it; throws Error (kind Device) when it cannot.
+  void save();
+
+ private:
+  Owned<PipelineObject> compile(KernelId id);
+
+  DeviceObject* device_;
+  std::string device_name_, archive_path_;
+  Owned<ArchiveObject> archive_;
+  std::mutex mutex_;
+  std::array<Owned<PipelineObject>, static_cast<std::size_t>(KernelId::kCount)> made_;
+  bool unsaved_ = false;
+};
+
+}  // namespace treadle::gpu::metal
