@@ -38,6 +38,7 @@ FORBIDDEN = {
     r"\[[&=\w, ]*\]\s*\([^)]*\)\s*(->\s*\w+\s*)?\{": "a lambda",
     r"\batomic\w*": "atomic operations",
     r"\b__\w+": "names of one compiler",
+    r"\b(thread|threadgroup|device|constant|kernel|vertex|fragment)\b": "a keyword of Metal",
     r"\bif constexpr\b": "C++17",
     r"\b(fma|fmaf|fmax|fmin|expf?|tanhf?)\s*\(": "a function beside the dialect's tk_ functions",
 }

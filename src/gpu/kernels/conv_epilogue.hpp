@@ -177,9 +177,9 @@ template <class T>
 TK_FN void split_sum(TK_CTX c, TK_GLOBAL const float* partial, TK_GLOBAL const float* bias,
                      TK_GLOBAL const float* slope, TK_GLOBAL const T* residual, TK_GLOBAL T* y,
                      TK_PARAM SplitSumParams& p, TK_SHARED tk_no_shared&) {
-  const int thread = int(c.bid.x * c.bdim.x + c.tid.x);
-  if (thread >= p.threads) return;
-  int column = thread;
+  const int tid = int(c.bid.x * c.bdim.x + c.tid.x);
+  if (tid >= p.threads) return;
+  int column = tid;
   const int row = tk_divmod(column, p.columns);
   column *= 4;
   const bool vectors = p.N % 4 == 0;

@@ -12,29 +12,29 @@ TK_FN bool tk_inside(int at, int size) {
 
 // The packed weights of one stage.
 template <class T, class S>
-TK_FN void tk_load_weights(TK_GLOBAL const T* w, TK_PARAM ConvGemmParams& p, int thread, tk_i64 at,
+TK_FN void tk_load_weights(TK_GLOBAL const T* w, TK_PARAM ConvGemmParams& p, int tid, tk_i64 at,
                            int column, TK_LOCAL tk_vec<4>* nb) {
   TK_UNROLL for (int i = 0; i < S::kLoadsB; ++i) {
     tk_fill_vec(0.0f, nb[i]);
-    if (column < p.padded_n && thread < S::kThreadsB) {
+    if (column < p.padded_n && tid < S::kThreadsB) {
       tk_load_vec(w + (at + i * (S::kThreadsB / (S::kN / 4)) * p.padded_n), nb[i]);
     }
   }
 }
 template <class S>
-TK_FN void tk_store_weights(int thread, TK_LOCAL const tk_vec<4>* nb, TK_SHARED float* sb) {
+TK_FN void tk_store_weights(int tid, TK_LOCAL const tk_vec<4>* nb, TK_SHARED float* sb) {
   TK_UNROLL for (int i = 0; i < S::kLoadsB; ++i) {
-    if (thread < S::kThreadsB) {
-      tk_store_along(sb, S::kStrideB, thread / (S::kN / 4) + i * (S::kThreadsB / (S::kN / 4)),
-                     thread % (S::kN / 4) * 4, nb[i]);
+    if (tid < S::kThreadsB) {
+      tk_store_along(sb, S::kStrideB, tid / (S::kN / 4) + i * (S::kThreadsB / (S::kN / 4)),
+                     tid % (S::kN / 4) * 4, nb[i]);
     }
   }
 }
 template <class S>
-TK_FN void tk_store_windows(int thread, TK_LOCAL const tk_vec<4>* na, TK_SHARED float* sa) {
+TK_FN void tk_store_windows(int tid, TK_LOCAL const tk_vec<4>* na, TK_SHARED float* sa) {
   TK_UNROLL for (int i = 0; i < S::kLoadsA; ++i) {
-    tk_store_across(sa, S::kStrideA, thread % (S::kK / 4) * 4,
-                    thread / (S::kK / 4) + i * (S::kThreads / (S::kK / 4)), na[i]);
+    tk_store_across(sa, S::kStrideA, tid % (S::kK / 4) * 4,
+                    tid / (S::kK / 4) + i * (S::kThreads / (S::kK / 4)), na[i]);
   }
 }
 
@@ -67,16 +67,16 @@ struct tk_conv_vectors {
     tk_u32 rows[S::kLoadsA], columns[S::kLoadsA];  // bit r or s: the tap lies within x
     int r, s, channel, tap;                        // tap: elements from the window's base
     tk_i64 weights;
-    int thread, column;
+    int tid, column;
   };
   static TK_FN void place(TK_PARAM ConvGemmParams& p, TK_LOCAL State& t) {
     t.tap = (t.r * p.window.dH * p.window.W + t.s * p.window.dW) * p.window.pixel + t.channel;
   }
   static TK_FN void start(TK_CTX c, TK_PARAM ConvGemmParams& p, int m0, int n0, int group,
                           int first, TK_LOCAL State& t) {
-    t.thread = int(c.tid.x);
+    t.tid = int(c.tid.x);
     TK_UNROLL for (int i = 0; i < S::kLoadsA; ++i) {
-      const int m = m0 + t.thread / (S::kK / 4) + i * (S::kThreads / (S::kK / 4));
+      const int m = m0 + t.tid / (S::kK / 4) + i * (S::kThreads / (S::kK / 4));
       int top, left;
       t.rows[i] = t.columns[i] = 0;
       if (tk_find_window(p, m, group, top, left, t.base[i])) {
@@ -84,13 +84,12 @@ struct tk_conv_vectors {
         t.columns[i] = tk_taps_inside(left, p.window.dW, p.window.kW, p.window.W);
       }
     }
-    t.channel = first + t.thread % (S::kK / 4) * 4;
+    t.channel = first + t.tid % (S::kK / 4) * 4;
     t.s = tk_divmod(t.channel, p.channels);
     t.r = tk_divmod(t.s, p.taps);
     place(p, t);
-    t.column = n0 + t.thread % (S::kN / 4) * 4;
-    t.weights =
-        (tk_i64(group) * p.padded_k + first + t.thread / (S::kN / 4)) * p.padded_n + t.column;
+    t.column = n0 + t.tid % (S::kN / 4) * 4;
+    t.weights = (tk_i64(group) * p.padded_k + first + t.tid / (S::kN / 4)) * p.padded_n + t.column;
   }
   static TK_FN void load(TK_GLOBAL const T* x, TK_GLOBAL const T* w, TK_PARAM ConvGemmParams& p,
                          TK_LOCAL const State& t, TK_LOCAL tk_vec<4>* na, TK_LOCAL tk_vec<4>* nb) {
@@ -100,12 +99,12 @@ struct tk_conv_vectors {
         tk_load_vec(x + (t.base[i] + t.tap), na[i]);
       }
     }
-    tk_load_weights<T, S>(w, p, t.thread, t.weights, t.column, nb);
+    tk_load_weights<T, S>(w, p, t.tid, t.weights, t.column, nb);
   }
-  static TK_FN void store(int thread, TK_PARAM ConvGemmParams&, TK_LOCAL const tk_vec<4>* na,
+  static TK_FN void store(int tid, TK_PARAM ConvGemmParams&, TK_LOCAL const tk_vec<4>* na,
                           TK_LOCAL const tk_vec<4>* nb, TK_SHARED float* sa, TK_SHARED float* sb) {
-    tk_store_windows<S>(thread, na, sa);
-    tk_store_weights<S>(thread, nb, sb);
+    tk_store_windows<S>(tid, na, sa);
+    tk_store_weights<S>(tid, nb, sb);
   }
   static TK_FN void advance(TK_PARAM ConvGemmParams& p, TK_LOCAL State& t) {
     t.weights += tk_i64(S::kK) * p.padded_n;
@@ -134,19 +133,18 @@ struct tk_conv_scalars {
     int top[S::kLoadsA], left[S::kLoadsA];
     int k;
     tk_i64 weights;
-    int thread, column;
+    int tid, column;
   };
   static TK_FN void start(TK_CTX c, TK_PARAM ConvGemmParams& p, int m0, int n0, int group,
                           int first, TK_LOCAL State& t) {
-    t.thread = int(c.tid.x);
+    t.tid = int(c.tid.x);
     TK_UNROLL for (int i = 0; i < S::kLoadsA; ++i) {
-      const int m = m0 + t.thread / (S::kK / 4) + i * (S::kThreads / (S::kK / 4));
+      const int m = m0 + t.tid / (S::kK / 4) + i * (S::kThreads / (S::kK / 4));
       if (!tk_find_window(p, m, group, t.top[i], t.left[i], t.base[i])) t.top[i] = -(1 << 30);
     }
-    t.k = first + t.thread % (S::kK / 4) * 4;
-    t.column = n0 + t.thread % (S::kN / 4) * 4;
-    t.weights =
-        (tk_i64(group) * p.padded_k + first + t.thread / (S::kN / 4)) * p.padded_n + t.column;
+    t.k = first + t.tid % (S::kK / 4) * 4;
+    t.column = n0 + t.tid % (S::kN / 4) * 4;
+    t.weights = (tk_i64(group) * p.padded_k + first + t.tid / (S::kN / 4)) * p.padded_n + t.column;
   }
   static TK_FN void load(TK_GLOBAL const T* x, TK_GLOBAL const T* w, TK_PARAM ConvGemmParams& p,
                          TK_LOCAL const State& t, TK_LOCAL tk_vec<4>* na, TK_LOCAL tk_vec<4>* nb) {
@@ -165,12 +163,12 @@ struct tk_conv_scalars {
         }
       }
     }
-    tk_load_weights<T, S>(w, p, t.thread, t.weights, t.column, nb);
+    tk_load_weights<T, S>(w, p, t.tid, t.weights, t.column, nb);
   }
-  static TK_FN void store(int thread, TK_PARAM ConvGemmParams&, TK_LOCAL const tk_vec<4>* na,
+  static TK_FN void store(int tid, TK_PARAM ConvGemmParams&, TK_LOCAL const tk_vec<4>* na,
                           TK_LOCAL const tk_vec<4>* nb, TK_SHARED float* sa, TK_SHARED float* sb) {
-    tk_store_windows<S>(thread, na, sa);
-    tk_store_weights<S>(thread, nb, sb);
+    tk_store_windows<S>(tid, na, sa);
+    tk_store_weights<S>(tid, nb, sb);
   }
   static TK_FN void advance(TK_PARAM ConvGemmParams& p, TK_LOCAL State& t) {
     t.weights += tk_i64(S::kK) * p.padded_n;
@@ -194,13 +192,13 @@ TK_FN void conv_gemm(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
   tk_results<S::kRows, S::kGroups, 4> sum;
   tk_tile_sum<S, L>(c, x, w, p, s, first, end, state, sum);
 
-  const int thread = int(c.tid.x), column = group * p.N;
+  const int tid = int(c.tid.x), column = group * p.N;
   tk_place at;
   at.base = 0;
-  at.row = m0 + tk_tile_row<S>(thread);
+  at.row = m0 + tk_tile_row<S>(tid);
   at.row_gap = S::kRowGap;
   at.height = p.M;
-  at.column = column + n0 + tk_tile_column<S>(thread);
+  at.column = column + n0 + tk_tile_column<S>(tid);
   at.column_gap = S::kColumnGap;
   at.width = column + p.N;
   if (p.splits.divisor > 1) {

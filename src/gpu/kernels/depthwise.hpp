@@ -14,9 +14,9 @@ struct tk_depthwise_part {
   tk_i64 image;              // rows of x before it
 };
 template <int V, int OWN>
-TK_FN void tk_find_depthwise(TK_PARAM DepthwiseParams& p, int thread, int down,
+TK_FN void tk_find_depthwise(TK_PARAM DepthwiseParams& p, int tid, int down,
                              TK_LOCAL tk_depthwise_part& t, TK_LOCAL tk_place& place) {
-  t.channel = thread;
+  t.channel = tid;
   t.column = tk_divmod(t.channel, p.channels);
   t.row = tk_divmod(t.column, p.columns);
   const int image = tk_divmod(t.row, p.rows);
@@ -92,11 +92,11 @@ TK_FN void depthwise_square(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w
                             TK_GLOBAL const float* bias, TK_GLOBAL const float* slope,
                             TK_GLOBAL const T* residual, TK_GLOBAL T* y,
                             TK_PARAM DepthwiseParams& p, TK_SHARED tk_no_shared&) {
-  const int thread = int(c.bid.x * c.bdim.x + c.tid.x);
-  if (thread >= p.threads) return;
+  const int tid = int(c.bid.x * c.bdim.x + c.tid.x);
+  if (tid >= p.threads) return;
   tk_depthwise_part t;
   tk_place place;
-  tk_find_depthwise<V, OWN>(p, thread, 1, t, place);
+  tk_find_depthwise<V, OWN>(p, tid, 1, t, place);
   tk_results<OWN, 1, V> sum;
   tk_clear(sum);
   typedef tk_depthwise_window<V, K, S, OWN, int(sizeof(T))> Window;
@@ -232,11 +232,11 @@ TK_FN void depthwise_down(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
                           TK_GLOBAL const float* bias, TK_GLOBAL const float* slope,
                           TK_GLOBAL const T* residual, TK_GLOBAL T* y, TK_PARAM DepthwiseParams& p,
                           TK_SHARED tk_no_shared&) {
-  const int thread = int(c.bid.x * c.bdim.x + c.tid.x);
-  if (thread >= p.threads) return;
+  const int tid = int(c.bid.x * c.bdim.x + c.tid.x);
+  if (tid >= p.threads) return;
   tk_depthwise_part part;
   tk_place place;
-  tk_find_depthwise<V, OWN>(p, thread, p.down, part, place);
+  tk_find_depthwise<V, OWN>(p, tid, p.down, part, place);
   tk_descent<T, V, K> t;
   TK_UNROLL for (int r = 0; r < K; ++r) {
     tk_vec<V> taps[K];
@@ -273,11 +273,11 @@ TK_FN void depthwise_any(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
                          TK_GLOBAL const float* bias, TK_GLOBAL const float* slope,
                          TK_GLOBAL const T* residual, TK_GLOBAL T* y, TK_PARAM DepthwiseParams& p,
                          TK_SHARED tk_no_shared&) {
-  const int thread = int(c.bid.x * c.bdim.x + c.tid.x);
-  if (thread >= p.threads) return;
+  const int tid = int(c.bid.x * c.bdim.x + c.tid.x);
+  if (tid >= p.threads) return;
   tk_depthwise_part t;
   tk_place place;
-  tk_find_depthwise<V, OWN>(p, thread, 1, t, place);
+  tk_find_depthwise<V, OWN>(p, tid, 1, t, place);
   const int source = V > 1 ? t.channel : tk_div(t.channel, p.multiplier);
   tk_results<OWN, 1, V> sum;
   tk_clear(sum);

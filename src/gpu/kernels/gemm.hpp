@@ -35,13 +35,13 @@ struct tk_gemm_operands {
   };
   static TK_FN void start(TK_CTX c, TK_PARAM GemmParams& p, int m0, int n0, int batch, int first,
                           TK_LOCAL State& t) {
-    const int thread = int(c.tid.x);
+    const int tid = int(c.tid.x);
     int inner = batch;
     const int outer = tk_divmod(inner, p.batches);
-    t.am = p.a_along_k ? thread / (S::kK / 4) : thread % (S::kM / 4) * 4;
-    t.ak = p.a_along_k ? thread % (S::kK / 4) * 4 : thread / (S::kM / 4);
-    t.bn = p.b_along_n ? thread % (S::kN / 4) * 4 : thread / (S::kK / 4);
-    t.bk = p.b_along_n ? thread / (S::kN / 4) : thread % (S::kK / 4) * 4;
+    t.am = p.a_along_k ? tid / (S::kK / 4) : tid % (S::kM / 4) * 4;
+    t.ak = p.a_along_k ? tid % (S::kK / 4) * 4 : tid / (S::kM / 4);
+    t.bn = p.b_along_n ? tid % (S::kN / 4) * 4 : tid / (S::kK / 4);
+    t.bk = p.b_along_n ? tid / (S::kN / 4) : tid % (S::kK / 4) * 4;
     t.am += m0;
     t.ak += first;
     t.bn += n0;
@@ -68,24 +68,24 @@ struct tk_gemm_operands {
                       n < p.N && k < p.K ? left : 0, p.b_vectors != 0, nb[i]);
     }
   }
-  static TK_FN void store(int thread, TK_PARAM GemmParams& p, TK_LOCAL const tk_vec<4>* na,
+  static TK_FN void store(int tid, TK_PARAM GemmParams& p, TK_LOCAL const tk_vec<4>* na,
                           TK_LOCAL const tk_vec<4>* nb, TK_SHARED float* sa, TK_SHARED float* sb) {
     TK_UNROLL for (int i = 0; i < S::kLoadsA; ++i) {
       if (p.a_along_k) {
-        tk_store_across(sa, S::kStrideA, thread % (S::kK / 4) * 4,
-                        thread / (S::kK / 4) + i * kDownA, na[i]);
+        tk_store_across(sa, S::kStrideA, tid % (S::kK / 4) * 4, tid / (S::kK / 4) + i * kDownA,
+                        na[i]);
       } else {
-        tk_store_along(sa, S::kStrideA, thread / (S::kM / 4) + i * kDeepA, thread % (S::kM / 4) * 4,
+        tk_store_along(sa, S::kStrideA, tid / (S::kM / 4) + i * kDeepA, tid % (S::kM / 4) * 4,
                        na[i]);
       }
     }
     TK_UNROLL for (int i = 0; i < S::kLoadsB; ++i) {
       if (p.b_along_n) {
-        tk_store_along(sb, S::kStrideB, thread / (S::kN / 4) + i * kDeepB, thread % (S::kN / 4) * 4,
+        tk_store_along(sb, S::kStrideB, tid / (S::kN / 4) + i * kDeepB, tid % (S::kN / 4) * 4,
                        nb[i]);
       } else {
-        tk_store_across(sb, S::kStrideB, thread % (S::kK / 4) * 4,
-                        thread / (S::kK / 4) + i * kDownB, nb[i]);
+        tk_store_across(sb, S::kStrideB, tid % (S::kK / 4) * 4, tid / (S::kK / 4) + i * kDownB,
+                        nb[i]);
       }
     }
   }
@@ -121,13 +121,13 @@ TK_FN void gemm(TK_CTX c, TK_GLOBAL const T* a, TK_GLOBAL const T* b, TK_GLOBAL 
   tk_tile_sum<S, tk_gemm_operands<T, S> >(c, a, b, p, s, first, tk_imin(first + p.split_k, p.K),
                                           state, sum);
 
-  const int thread = int(c.tid.x);
+  const int tid = int(c.tid.x);
   tk_place at;
   at.base = 0;
-  at.row = m0 + tk_tile_row<S>(thread);
+  at.row = m0 + tk_tile_row<S>(tid);
   at.row_gap = S::kRowGap;
   at.height = p.M;
-  at.column = n0 + tk_tile_column<S>(thread);
+  at.column = n0 + tk_tile_column<S>(tid);
   at.column_gap = S::kColumnGap;
   at.width = p.N;
   if (p.splits > 1) {
@@ -157,11 +157,11 @@ template <class T, int ROWS>
 TK_FN void gemv(TK_CTX c, TK_GLOBAL const T* a, TK_GLOBAL const T* b, TK_GLOBAL const float* bias,
                 TK_GLOBAL const float* slope, TK_GLOBAL const T* residual, TK_GLOBAL float* partial,
                 TK_GLOBAL T* y, TK_PARAM GemmParams& p, TK_SHARED tk_gemv_shared<ROWS>& s) {
-  const int thread = int(c.tid.x), split = int(c.bid.z);
+  const int tid = int(c.tid.x), split = int(c.bid.z);
   int n0 = int(c.bid.x);
   const int batch = tk_divmod(n0, p.tiles);
   n0 *= kGemvColumns;
-  const int column = n0 + thread % 8 * 4, slice = thread / 8;
+  const int column = n0 + tid % 8 * 4, slice = tid / 8;
   const int first = split * p.split_k, end = tk_imin(first + p.split_k, p.K);
   TK_GLOBAL const T* rows = a + tk_batch_offset(p, batch, p.a_batch);
   TK_GLOBAL const T* columns = b + (tk_batch_offset(p, batch, p.b_batch) + column);
@@ -197,17 +197,17 @@ TK_FN void gemv(TK_CTX c, TK_GLOBAL const T* a, TK_GLOBAL const T* b, TK_GLOBAL 
       r.v[j] = v + tk_warp_xor(c, v, 8);
     }
     if (c.lane < 8) {
-      tk_shared_store4(all + ((int(c.warp) * ROWS + m) * kGemvColumns + thread % 8 * 4), r);
+      tk_shared_store4(all + ((int(c.warp) * ROWS + m) * kGemvColumns + tid % 8 * 4), r);
     }
   }
   TK_BARRIER(c);
-  if (thread < ROWS * 8) {
-    const int m = thread / 8;
+  if (tid < ROWS * 8) {
+    const int m = tid / 8;
     tk_results<1, 1, 4> total;
     tk_clear(total);
     TK_UNROLL for (int warp = 0; warp < 8; ++warp) {
       tk_vec<4> r;
-      tk_shared_load4(all + ((warp * ROWS + m) * kGemvColumns + thread % 8 * 4), r);
+      tk_shared_load4(all + ((warp * ROWS + m) * kGemvColumns + tid % 8 * 4), r);
       TK_UNROLL for (int j = 0; j < 4; ++j) total.v[0][j] += r.v[j];
     }
     tk_place at;

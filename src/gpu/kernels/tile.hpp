@@ -57,13 +57,13 @@ typedef tk_tile_shared<tk_tile_128x16> tk_shared_128x16;
 
 // The first row and column of the results of a thread, within the tile.
 template <class S>
-TK_FN int tk_tile_row(int thread) {
-  const int lane = thread & 31, warp = thread >> 5;
+TK_FN int tk_tile_row(int tid) {
+  const int lane = tid & 31, warp = tid >> 5;
   return (warp / S::kWarpsAcross * S::kLanesDown + lane / S::kLanesAcross) * 4;
 }
 template <class S>
-TK_FN int tk_tile_column(int thread) {
-  const int lane = thread & 31, warp = thread >> 5;
+TK_FN int tk_tile_column(int tid) {
+  const int lane = tid & 31, warp = tid >> 5;
   return (warp % S::kWarpsAcross * S::kLanesAcross + lane % S::kLanesAcross) * 4;
 }
 
@@ -110,15 +110,15 @@ TK_FN void tk_tile_sum(TK_CTX c, TK_GLOBAL const T* a, TK_GLOBAL const T* b, TK_
                        TK_SHARED tk_tile_shared<S>& s, int first, int end,
                        TK_LOCAL typename L::State& state,
                        TK_LOCAL tk_results<S::kRows, S::kGroups, 4>& sum) {
-  const int thread = int(c.tid.x);
+  const int tid = int(c.tid.x);
   TK_SHARED float* sa = (TK_SHARED float*)s.a;
   TK_SHARED float* sb = (TK_SHARED float*)s.b;
-  TK_SHARED const float* ra = sa + tk_tile_row<S>(thread);
-  TK_SHARED const float* rb = sb + tk_tile_column<S>(thread);
+  TK_SHARED const float* ra = sa + tk_tile_row<S>(tid);
+  TK_SHARED const float* rb = sb + tk_tile_column<S>(tid);
   tk_vec<4> na[S::kLoadsA], nb[S::kLoadsB];
   tk_clear(sum);
   L::load(a, b, p, state, na, nb);
-  L::store(thread, p, na, nb, sa, sb);
+  L::store(tid, p, na, nb, sa, sb);
   TK_BARRIER(c);
   int stage = 0;
   for (int k = first; k < end; k += S::kK) {
@@ -129,7 +129,7 @@ TK_FN void tk_tile_sum(TK_CTX c, TK_GLOBAL const T* a, TK_GLOBAL const T* b, TK_
     }
     tk_tile_multiply<S>(ra + stage * S::kSharedA, rb + stage * S::kSharedB, sum);
     stage ^= 1;
-    if (more) L::store(thread, p, na, nb, sa + stage * S::kSharedA, sb + stage * S::kSharedB);
+    if (more) L::store(tid, p, na, nb, sa + stage * S::kSharedA, sb + stage * S::kSharedB);
     TK_BARRIER(c);
   }
 }
