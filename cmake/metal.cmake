@@ -51,6 +51,10 @@ if(NOT TREADLE_TESTS OR APPLE)
   return()
 endif()
 find_program(TREADLE_GNUSTEP_CONFIG gnustep-config)
+# The compiler of the rest, where it has Objective-C++.
+if(NOT CMAKE_OBJCXX_COMPILER)
+  set(CMAKE_OBJCXX_COMPILER ${CMAKE_CXX_COMPILER})
+endif()
 include(CheckLanguage)
 check_language(OBJCXX)
 if(NOT TREADLE_GNUSTEP_CONFIG OR NOT CMAKE_OBJCXX_COMPILER)
@@ -67,3 +71,8 @@ target_compile_definitions(treadle_gnustep INTERFACE GNUSTEP GNUSTEP_BASE_LIBRAR
 target_compile_options(treadle_gnustep INTERFACE
   $<$<COMPILE_LANGUAGE:OBJCXX,OBJC>:-fobjc-exceptions -fconstant-string-class=NSConstantString>)
 target_link_libraries(treadle_gnustep INTERFACE gnustep-base objc)
+# The backend, as tests link it.
+add_library(treadle_metal OBJECT EXCLUDE_FROM_ALL)
+treadle_use_metal(treadle_metal)
+target_link_libraries(treadle_metal PUBLIC treadle_options fmt::fmt treadle_gnustep treadle_softmetal)
+target_include_directories(treadle_metal PRIVATE ${PROJECT_SOURCE_DIR}/src)
