@@ -9,7 +9,7 @@ packages=(
   build-essential cmake ninja-build ccache git pkg-config
   libfmt-dev libprotozero-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   zlib1g-dev libre2-dev libpng-dev libjpeg-dev
-  libgtest-dev libbenchmark-dev clang-14 valgrind
+  libgtest-dev libbenchmark-dev clang-14 gobjc++ libgnustep-base-dev valgrind
   python3 python3-venv xz-utils
 )
 

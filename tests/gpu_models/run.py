@@ -69,20 +69,20 @@ def call(*command):
     return done.stdout
 
 
-def check(program, file, shape, least, tolerance, scratch):
+def check(program, target, file, shape, least, tolerance, scratch):
     inputs = ["--input", "random:7"]
     if shape:
         name = json.loads(call(program, "dump", file, "--json"))["inputs"][0]["name"]
         inputs += ["--shape", f"{name}={shape}"]
-    result = pathlib.Path(scratch) / "sim.npz"
-    ran = json.loads(call(program, "run", file, *inputs, "--target", "sim", "--explain", "--json", "--output", result))
+    result = pathlib.Path(scratch) / "device.npz"
+    ran = json.loads(call(program, "run", file, *inputs, "--target", target, "--explain", "--json", "--output", result))
     steps = {}  # by operator, without what is fused into it
     for step in ran["explain"]:
         steps.setdefault(step["op"].split()[0], []).append(step)
     for op, count in least.items():
         found = steps.get(op, [])
         expect(len(found) >= count, f"{len(found)} steps {op}, expected {count} or more")
-        elsewhere = [f"{s['node']} ({s['why_not']})" for s in found if s["device"] != "sim"]
+        elsewhere = [f"{s['node']} ({s['why_not']})" for s in found if s["device"] != target]
         expect(not elsewhere, f"some of {op} do not run on the device: " + ", ".join(elsewhere))
     expect(ran["syncs"] == 1, f"{ran['syncs']} syncs a run, expected 1")
     to_host = len(steps["CopyToHost"])
@@ -91,13 +91,13 @@ def check(program, file, shape, least, tolerance, scratch):
     expect(compared["ok"], f"differs from the CPU: {compared}")
     if "Pool" in least:
         pools = len(steps["Pool"])
-        lowered = json.loads(call(program, "dump", file, *inputs[2:], "--stage", "lowered", "--target", "sim",
+        lowered = json.loads(call(program, "dump", file, *inputs[2:], "--stage", "lowered", "--target", target,
                                   "--keep-on-cpu", "Pool", "--json"))
         copies = sum(n["op"] == "CopyToHost" for n in lowered["nodes"])
         expect(to_host < copies <= to_host + pools, f"pools on the CPU: {copies} copies to the host, with {pools} pools")
 
 
-def check_half(program, file, shape, ops, scratch):
+def check_half(program, target, file, shape, ops, scratch):
     x = numpy.random.default_rng(7).standard_normal([int(d) for d in shape.split(",")]).astype(numpy.float16)
     model = onnx.load(file)
     constant = {i.name for i in model.graph.initializer}
@@ -115,11 +115,11 @@ def check_half(program, file, shape, ops, scratch):
     folder = pathlib.Path(scratch)
     onnx.save(half, folder / "half.onnx")
     numpy.save(folder / "x.npy", x)
-    ran = json.loads(call(program, "run", folder / "half.onnx", "--input", f"{name}={folder / 'x.npy'}", "--target", "sim",
+    ran = json.loads(call(program, "run", folder / "half.onnx", "--input", f"{name}={folder / 'x.npy'}", "--target", target,
                           "--explain", "--json", "--output", folder / "half.npz"))
     for step in ran["explain"]:
         if step["op"].split()[0] in ops:
-            expect(step["device"] == "sim", f"{step['node']} ({step['op']}) is not on the device: {step['why_not']}")
+            expect(step["device"] == target, f"{step['node']} ({step['op']}) is not on the device: {step['why_not']}")
     expect(ran["syncs"] == 1, f"{ran['syncs']} syncs a run, expected 1")
     ours = numpy.load(folder / "half.npz")
     for output, want in exact.items():
@@ -132,7 +132,9 @@ def check_half(program, file, shape, ops, scratch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--treadle", required=True)
-    program = parser.parse_args().treadle
+    parser.add_argument("--target", default="sim")
+    arguments = parser.parse_args()
+    program, target = arguments.treadle, arguments.target
     found, wrong, skipped = folders(), [], []
     cases = [(name, name, check, what) for name, *what in MODELS] + [(name, f"{name} in f16", check_half, what) for name, *what in HALF]
     with tempfile.TemporaryDirectory() as scratch:
@@ -141,7 +143,7 @@ def main():
                 skipped.append(label)
                 continue
             try:
-                run(program, report.unpacked(found[name], scratch), *what, scratch)
+                run(program, target, report.unpacked(found[name], scratch), *what, scratch)
                 print(f"{label}: on the device", flush=True)
             except Failure as failure:
                 print(f"{label}: {failure}", flush=True)

@@ -1,4 +1,6 @@
 // The Metal device, see make_metal_device in gpu/queue.hpp.
+#include <map>
+#include <mutex>
 #include <new>
 
 #include "base/error.hpp"
@@ -57,6 +59,12 @@ std::string why_not(const DeviceObject* device) {
 }  // namespace metal
 
 std::shared_ptr<Device> make_metal_device(const MetalOptions& options) {
+  // Kernels take a while to compile: one object for as long as one is in use.
+  static std::mutex mutex;
+  static auto& devices = *new std::map<std::string, std::weak_ptr<Device>>;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<Device>& known = devices[options.archive];
+  if (std::shared_ptr<Device> device = known.lock()) return device;
   auto context = std::make_shared<metal::Context>();
   context->device = metal::system_device();
   if (const std::string why = metal::why_not(context->device.get()); !why.empty())
@@ -65,7 +73,9 @@ std::shared_ptr<Device> make_metal_device(const MetalOptions& options) {
   context->memory = std::make_shared<metal::Memory>(context->device.get(), context->facts);
   context->pipelines = std::make_unique<metal::Pipelines>(context->device.get(),
                                                           context->facts.name, options.archive);
-  return std::make_shared<metal::MetalDevice>(std::move(context));
+  auto device = std::make_shared<metal::MetalDevice>(std::move(context));
+  known = device;
+  return device;
 }
 
 std::string why_no_metal() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/pages.hpp"
 
 namespace treadle::gpu::metal {
 
@@ -21,9 +22,11 @@ DeviceBufferPtr Memory::allocate(std::size_t bytes, std::string_view what) {
 }
 
 BlockPtr Memory::scratch(std::size_t bytes, std::string_view what) const {
-  const std::size_t size = std::max<std::size_t>(bytes, 1);
+  // Also a launch's buffer that the kernel does not look at must hold an element of its type.
   const auto block = std::make_shared<Block>();
-  if (size <= facts_.largest_buffer) block->buffer = new_buffer(device_, size);
+  if (bytes <= facts_.largest_buffer) {
+    block->buffer = new_buffer(device_, std::max<std::size_t>((bytes + 15) / 16 * 16, 16));
+  }
   if (!block->buffer) {
     const std::size_t taken = allocated_bytes(device_);
     fail(ErrorKind::Memory,
@@ -33,7 +36,7 @@ BlockPtr Memory::scratch(std::size_t bytes, std::string_view what) const {
          facts_.working_set, facts_.largest_buffer);
   }
   block->begin = device_address(contents(block->buffer.get()));
-  block->end = block->begin + size;
+  block->end = block->begin + bytes;
   block->what = what;
   return block;
 }
@@ -41,7 +44,8 @@ BlockPtr Memory::scratch(std::size_t bytes, std::string_view what) const {
 DeviceBufferPtr Memory::wrap(const void* data, std::size_t bytes, std::shared_ptr<const void> owner,
                              std::string_view what) {
   const std::size_t page = page_bytes(), size = (bytes + page - 1) / page * page;
-  if (bytes == 0 || device_address(data) % page != 0 || size > facts_.largest_buffer) {
+  // What is smaller may share its page with other memory of the heap.
+  if (bytes < kMapFrom || device_address(data) % page != 0 || size > facts_.largest_buffer) {
     return nullptr;
   }
   {

@@ -34,7 +34,7 @@ class Memory : public std::enable_shared_from_this<Memory> {
   DeviceBufferPtr allocate(std::size_t bytes, std::string_view what);
   // The same without a place in the table and not counted, for what a queue needs itself.
   BlockPtr scratch(std::size_t bytes, std::string_view what) const;
-  // See Device::wrap: where `data` lies at a page's start.
+  // See Device::wrap: where `data` lies at a page's start, and has kMapFrom bytes or more.
   DeviceBufferPtr wrap(const void* data, std::size_t bytes, std::shared_ptr<const void> owner,
                        std::string_view what);
   // The block that [address, address + bytes) lies in; throws Error (kind Device) when there is

@@ -216,6 +216,9 @@ void MetalQueue::run(const Download& download) {
 
 void MetalQueue::run(const Call& call) {
   ++counters_.launches;
+  for (const Access& a : call.touched()) {
+    if (a.writes) keep_downloads(a);
+  }
   encode(call);
   if (first_label_.empty()) first_label_ = call.label;
   last_label_ = call.label;
@@ -231,9 +234,6 @@ void MetalQueue::begin_encoding() {
 
 void MetalQueue::encode(const Call& call) {
   const PipelineObject* const pipeline = context_->pipelines->get(call.kernel);
-  for (const Access& a : call.touched()) {
-    if (a.writes) keep_downloads(a);
-  }
   begin_encoding();
   if (hazards_.conflict(call.touched())) {
     barrier(encoder_.get());

@@ -1,0 +1,239 @@
+// The Metal backend itself: what is not a kernel's. Needs TREADLE_DEVICE=metal, but for the first
+// two.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.hpp"
+#include "gpu/kernels/copy_params.hpp"
+#include "gpu/lower.hpp"
+#include "gpu/metal/hazards.hpp"
+#include "gpu/prepared.hpp"
+#include "gpu_util.hpp"
+
+namespace treadle::gpu {
+namespace {
+
+using test::gpu_device;
+
+template <typename F>
+std::pair<ErrorKind, std::string> error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return {e.kind(), e.what()};
+  }
+  return {ErrorKind::Internal, "no error"};
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(GpuMetalHazards, ABarrierComesOnlyWhereLaunchesMeet) {
+  using metal::Access;
+  metal::Hazards h;
+  const auto reads = [](DeviceAddress b, DeviceAddress e) { return Access{b, e, false}; };
+  const auto writes = [](DeviceAddress b, DeviceAddress e) { return Access{b, e, true}; };
+  const auto conflict = [&](std::vector<Access> next) { return h.conflict(next); };
+  h.add(std::vector{reads(0, 100), writes(100, 200)});
+  EXPECT_FALSE(conflict({reads(0, 100), writes(200, 300)})) << "another branch on the same input";
+  EXPECT_TRUE(conflict({reads(150, 160), writes(300, 400)})) << "reads what was written";
+  EXPECT_TRUE(conflict({writes(199, 201)})) << "overwrites what was written";
+  EXPECT_TRUE(conflict({writes(50, 51)})) << "overwrites what is read";
+  h.barrier();
+  EXPECT_FALSE(conflict({reads(150, 160), writes(50, 51)})) << "after a barrier";
+  h.add(std::vector{reads(150, 160), writes(50, 51)});
+  EXPECT_TRUE(conflict({reads(50, 51)}));
+  // The host must wait for all of the encoder, whatever barriers it has.
+  EXPECT_TRUE(h.pending(reads(100, 101)));
+  EXPECT_FALSE(h.pending(reads(0, 50)));
+  EXPECT_TRUE(h.pending(writes(0, 50)));
+  h.clear();
+  EXPECT_FALSE(h.pending(writes(0, 1000)));
+}
+
+TEST(GpuMetalAbsent, ReasonIsGivenAndThrown) {
+  const std::string why = why_no_metal();
+  if (why.empty()) GTEST_SKIP() << "there is a Metal device";
+  const auto [kind, text] = error_of([] { device_from_name("metal"); });
+  EXPECT_EQ(kind, ErrorKind::Device);
+  EXPECT_EQ(text, why);
+  EXPECT_TRUE(metal_device_name().empty());
+}
+
+constexpr std::int32_t kCount = 1000;
+constexpr std::size_t kBytes = kCount * sizeof(std::int32_t);
+
+class GpuMetal : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* kind = std::getenv("TREADLE_DEVICE");
+    if (kind == nullptr || std::string_view(kind) != "metal") GTEST_SKIP() << "not on Metal";
+    queue_ = make_queue(gpu_device());
+  }
+  static std::unique_ptr<Queue> make_queue(Device& device) {
+    return std::unique_ptr<Queue>(dynamic_cast<Queue*>(device.make_queue().release()));
+  }
+  static DeviceBufferPtr buffer() { return gpu_device().allocate(kBytes, "a test"); }
+
+  static void fill(Queue& queue, const DeviceBufferPtr& to, std::uint32_t value) {
+    const tk::FillParams p{{value, 0, 0, 0}, kCount};
+    queue.launch(make_launch(KernelId::fill_b4, {4}, {256}, {to->address()}, p, "a fill"));
+  }
+  void copy(DeviceAddress from, const DeviceBufferPtr& to) {
+    tk::CopyParams p{};
+    for (tk::tk_divisor& size : p.size) size = make_divisor(1);
+    p.size[0] = make_divisor(kCount);
+    p.from_stride[0] = p.to_stride[0] = 1;
+    p.count = kCount;
+    p.rank = 1;
+    queue_->launch(
+        make_launch(KernelId::copy_nd_b4, {1}, {256}, {from, to->address()}, p, "a copy"));
+  }
+
+  std::unique_ptr<Queue> queue_;
+};
+
+using Numbers = std::vector<std::int32_t>;
+
+TEST_F(GpuMetal, AnUploadDoesNotOvertakeWhatReadsTheOldBytes) {
+  const Numbers one(kCount, 1), two(kCount, 2);
+  const auto a = buffer(), b = buffer(), c = buffer();
+  Numbers of_b(kCount), of_c(kCount);
+  queue_->upload(a->address(), one.data(), kBytes);
+  copy(a->address(), b);
+  queue_->upload(a->address(), two.data(), kBytes);
+  copy(a->address(), c);
+  queue_->download(of_b.data(), b->address(), kBytes);
+  queue_->download(of_c.data(), c->address(), kBytes);
+  queue_->sync();
+  EXPECT_EQ(of_b, one);
+  EXPECT_EQ(of_c, two);
+  EXPECT_EQ(queue_->counters().syncs, 1);
+  EXPECT_EQ(queue_->counters().launches, 2) << "the backend's own copies are none of the caller's";
+}
+
+TEST_F(GpuMetal, ADownloadIsOfItsMoment) {
+  const auto a = buffer();
+  // An odd part: copied by bytes.
+  std::vector<std::uint8_t> part(7);
+  Numbers first(kCount), last(kCount);
+  fill(*queue_, a, 5);
+  queue_->download(first.data(), a->address(), kBytes);
+  queue_->download(part.data(), a->address() + 1, part.size());
+  fill(*queue_, a, 6);
+  queue_->download(last.data(), a->address(), kBytes);
+  const Numbers seven(kCount, 7);
+  queue_->upload(a->address(), seven.data(), kBytes);
+  queue_->sync();
+  EXPECT_EQ(first, Numbers(kCount, 5));
+  EXPECT_EQ(part, (std::vector<std::uint8_t>{0, 0, 0, 5, 0, 0, 0}));
+  EXPECT_EQ(last, Numbers(kCount, 6));
+  queue_->download(last.data(), a->address(), kBytes);
+  EXPECT_EQ(last, seven) << "nothing to wait for";
+}
+
+TEST_F(GpuMetal, LaunchesOnOtherValuesOfABufferDoNotMeet) {
+  // What the session says of values holds for addresses in them; others are of the whole buffer.
+  const auto arena = gpu_device().allocate(4 * kBytes, "an arena");
+  const auto out = buffer();
+  const Numbers one(kCount, 1);
+  Numbers got(kCount);
+  queue_->upload(arena->address(), one.data(), kBytes);
+  const std::array<DeviceRange, 2> values{
+      {{arena->address(), kBytes}, {arena->address() + 2 * kBytes, kBytes}}};
+  queue_->work_on(values);
+  copy(arena->address(), out);
+  const std::vector<char> text(kBytes, 9);
+  queue_->upload(arena->address() + 2 * kBytes, text.data(), kBytes);
+  // At once: no launch touches that value.
+  std::vector<char> there(kBytes);
+  queue_->download(there.data(), arena->address() + 2 * kBytes, kBytes);
+  EXPECT_EQ(there, text);
+  queue_->download(got.data(), out->address(), kBytes);
+  EXPECT_NE(got, one) << "the launch has not run yet";
+  queue_->sync();
+  EXPECT_EQ(got, one);
+}
+
+TEST_F(GpuMetal, ConstantsAtAPageAreNotCopied) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto whole =
+      std::make_shared<Tensor>(Tensor::zeros(DType::I32, Shape{std::int64_t{1} << 18}));
+  auto numbers = whole->mutable_span<std::int32_t>();
+  if (device_address(numbers.data()) % page != 0) GTEST_SKIP() << "large tensors have no pages";
+  std::fill(numbers.begin(), numbers.end(), 3);
+  const std::size_t before = gpu_device().bytes_in_use();
+  const auto keep = [&](std::size_t first, std::size_t bytes) {
+    return upload_kept(gpu_device(), *queue_, numbers.data() + first, bytes, whole, "a constant");
+  };
+  auto wrapped = keep(0, whole->bytes());
+  EXPECT_EQ(wrapped->address(), device_address(numbers.data()));
+  EXPECT_EQ(gpu_device().bytes_in_use(), before);
+  EXPECT_GT(whole.use_count(), 1);
+  const auto out = buffer();
+  copy(wrapped->address(), out);
+  Numbers got(kCount);
+  queue_->download(got.data(), out->address(), kBytes);
+  queue_->sync();
+  EXPECT_EQ(got, Numbers(kCount, 3));
+  // In the middle of a page, less than pages of its own, a second time: a copy.
+  const std::size_t most = whole->bytes() - 64;
+  EXPECT_NE(keep(16, most)->address(), device_address(numbers.data() + 16));
+  EXPECT_NE(keep(page / 4, 4 * page)->address(), device_address(numbers.data() + page / 4));
+  EXPECT_NE(keep(0, whole->bytes())->address(), wrapped->address());
+  wrapped = nullptr;
+  EXPECT_EQ(whole.use_count(), 1);
+}
+
+TEST_F(GpuMetal, AnArchiveKeepsKernels) {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("treadle_archive_" + std::to_string(getpid()));
+  for (int times = 0; times < 2; ++times) {
+    const auto device = make_metal_device({path.string()});
+    EXPECT_EQ(make_metal_device({path.string()}).get(), device.get());
+    const auto queue = make_queue(*device);
+    const auto a = device->allocate(kBytes, "a test");
+    fill(*queue, a, 5);
+    Numbers got(kCount);
+    queue->download(got.data(), a->address(), kBytes);
+    queue->sync();
+    EXPECT_EQ(got, Numbers(kCount, 5));
+    EXPECT_GT(std::filesystem::file_size(path), 0u);
+  }
+  std::ofstream(path) << "no archive";
+  const auto [kind, text] = error_of([&] { make_metal_device({path.string()}); });
+  EXPECT_EQ(kind, ErrorKind::Device);
+  EXPECT_TRUE(has(text, path.string())) << text;
+  std::filesystem::remove(path);
+}
+
+TEST_F(GpuMetal, Errors) {
+  for (const std::size_t bytes : {std::size_t{1} << 60, ~std::size_t{0}}) {
+    const auto [kind, text] = error_of([&] { gpu_device().allocate(bytes, "too much"); });
+    EXPECT_EQ(kind, ErrorKind::Memory);
+    EXPECT_TRUE(has(text, "too much") && has(text, std::to_string(bytes))) << text;
+  }
+  const auto a = buffer();
+  Numbers numbers(kCount);
+  const auto beyond =
+      error_of([&] { queue_->upload(a->address() + 4, numbers.data(), kBytes); }).second;
+  EXPECT_TRUE(has(beyond, "has 4000")) << beyond;
+  EXPECT_TRUE(has(error_of([&] { copy(8, a); }).second, "in no buffer"));
+  queue_->begin_recording();
+  EXPECT_TRUE(has(error_of([&] { queue_->sync(); }).second, "while recording"));
+  EXPECT_TRUE(has(error_of([&] { queue_->begin_recording(); }).second, "already recording"));
+  const auto recording = queue_->end_recording();
+  EXPECT_TRUE(has(error_of([&] { queue_->end_recording(); }).second, "not recording"));
+  const auto sim = make_sim_device()->make_queue();
+  sim->begin_recording();
+  const auto foreign = sim->end_recording();
+  EXPECT_TRUE(has(error_of([&] { queue_->replay(*foreign); }).second, "another device"));
+}
+
+}  // namespace
+}  // namespace treadle::gpu
