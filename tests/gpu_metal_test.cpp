@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "gpu/gemm_plan.hpp"
 #include "gpu/kernels/copy_params.hpp"
 #include "gpu/lower.hpp"
 #include "gpu/metal/hazards.hpp"
@@ -210,6 +211,43 @@ TEST_F(GpuMetal, AnArchiveKeepsKernels) {
   EXPECT_EQ(kind, ErrorKind::Device);
   EXPECT_TRUE(has(text, path.string())) << text;
   std::filesystem::remove(path);
+}
+
+// a b by a kernel of `device`; a is [m, k], b is [k, n].
+Tensor product(Device& device, const GemmDesc& d, const std::string& variant, const Tensor& a,
+               const Tensor& b) {
+  const std::unique_ptr<DeviceQueue> queue = device.make_queue();
+  const GemmPlan plan(d, DType::F32, {}, variant);
+  Tensor y(DType::F32, {d.M, d.N});
+  const auto on_device = [&](const Tensor& t) {
+    return upload(device, *queue, t.data(), t.bytes(), "an operand");
+  };
+  const auto left = on_device(a), right = on_device(b), result = device.allocate(y.bytes(), "y");
+  const auto workspace = device.allocate(plan.workspace_bytes() + 1, "the workspace");
+  ProductAddresses at;
+  at.left = left->address();
+  at.right = right->address();
+  at.y = result->address();
+  plan.run(dynamic_cast<Queue&>(*queue), at, workspace->address(), "a product");
+  queue->download(y.mutable_data(), at.y, y.bytes());
+  queue->sync();
+  return y;
+}
+
+TEST_F(GpuMetal, MatrixUnitsAgreeWithThePortableKernels) {
+  const auto portable = make_metal_device({"", false}), units = make_metal_device();
+  ASSERT_NE(portable.get(), units.get());
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{130, 70, 45}, {33, 129, 64}}) {
+    const GemmDesc d = matrix_product(m, n, k);
+    const Tensor a = test::random_tensor(DType::F32, {m, k}, 1);
+    const Tensor b = test::random_tensor(DType::F32, {k, n}, 2);
+    for (const std::string& variant : gemm_variants(d, DType::F32)) {
+      const Tensor want = product(*portable, d, variant, a, b);
+      const Tensor got = product(*units, d, variant, a, b);
+      test::expect_close(got, want, 1e-6, 4e-6 * static_cast<double>(k), variant);
+      test::expect_close(product(*units, d, variant, a, b), got, 0, 0, variant + " again");
+    }
+  }
 }
 
 TEST_F(GpuMetal, Errors) {

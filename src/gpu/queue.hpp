@@ -95,6 +95,8 @@ struct MetalOptions {
   // A file that keeps compiled kernels for the next process (MTLBinaryArchive); empty: none. It is
   // read when the device is made and written by a sync() after kernels were compiled.
   std::string archive;
+  // Products by the device's matrix units; false: by the portable kernels, their reference.
+  bool matrix_units = true;
 };
 // The system's Metal device; one object for as long as one with these options is in use. Throws
 // Error (kind Device) that says what is missing.

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Whole vision models on the simulated device: every convolution, pool and resize on it, one
+"""Whole vision models on the simulated device, or another: every convolution, pool and resize on it, one
 device-to-host sync a run, the answers of the CPU; converted to f16, as near to the f32 answers as ONNX
 Runtime's f16. Models come from tests/models and, where it is there,
 $TREADLE_MODELS (default: ../shared/models); the others are skipped and counted.
 
-Usage: run.py --treadle PROGRAM
+Usage: run.py --treadle PROGRAM [--target sim] [--skip MODEL]
 """
 import argparse
 import json
@@ -133,13 +133,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--treadle", required=True)
     parser.add_argument("--target", default="sim")
+    parser.add_argument("--skip", action="append", default=[], help="a model that would take too long")
     arguments = parser.parse_args()
     program, target = arguments.treadle, arguments.target
     found, wrong, skipped = folders(), [], []
     cases = [(name, name, check, what) for name, *what in MODELS] + [(name, f"{name} in f16", check_half, what) for name, *what in HALF]
     with tempfile.TemporaryDirectory() as scratch:
         for name, label, run, what in cases:
-            if name not in found or (run is check_half and onnxruntime is None):
+            if name not in found or name in arguments.skip or (run is check_half and onnxruntime is None):
                 skipped.append(label)
                 continue
             try:

@@ -121,5 +121,9 @@ inline void tk_async_wait() {}
 
 }  // namespace tk
 
+// Products by simdgroup matrices (gpu/metal/tile_simdgroup.hpp) rather than the portable way.
+#ifndef TK_PORTABLE_TILES
+#define TK_MATRIX_UNITS
+#endif
 #define TK_WARP_TREES_IN_COMMON
 #define TK_ERF_IN_COMMON

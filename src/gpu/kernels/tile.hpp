@@ -77,6 +77,8 @@ TK_FN void tk_store_along(TK_SHARED float* s, int stride, int k, int at,
   tk_shared_store4(s + k * stride + at, r);
 }
 
+#ifndef TK_MATRIX_UNITS
+
 template <class S>
 TK_FN void tk_tile_multiply(TK_SHARED const float* a, TK_SHARED const float* b,
                             TK_LOCAL tk_results<S::kRows, S::kGroups, 4>& sum) {
@@ -134,4 +136,10 @@ TK_FN void tk_tile_sum(TK_CTX c, TK_GLOBAL const T* a, TK_GLOBAL const T* b, TK_
   }
 }
 
+#endif
+
 }  // namespace tk
+
+#ifdef TK_MATRIX_UNITS
+#include "gpu/metal/tile_simdgroup.hpp"
+#endif

@@ -61,9 +61,9 @@ std::string why_not(const DeviceObject* device) {
 std::shared_ptr<Device> make_metal_device(const MetalOptions& options) {
   // Kernels take a while to compile: one object for as long as one is in use.
   static std::mutex mutex;
-  static auto& devices = *new std::map<std::string, std::weak_ptr<Device>>;
+  static auto& devices = *new std::map<std::pair<std::string, bool>, std::weak_ptr<Device>>;
   const std::lock_guard lock(mutex);
-  std::weak_ptr<Device>& known = devices[options.archive];
+  std::weak_ptr<Device>& known = devices[{options.archive, options.matrix_units}];
   if (std::shared_ptr<Device> device = known.lock()) return device;
   auto context = std::make_shared<metal::Context>();
   context->device = metal::system_device();
@@ -71,8 +71,8 @@ std::shared_ptr<Device> make_metal_device(const MetalOptions& options) {
     fail(ErrorKind::Device, "{}", why);
   context->facts = metal::facts_of(context->device.get());
   context->memory = std::make_shared<metal::Memory>(context->device.get(), context->facts);
-  context->pipelines = std::make_unique<metal::Pipelines>(context->device.get(),
-                                                          context->facts.name, options.archive);
+  context->pipelines =
+      std::make_unique<metal::Pipelines>(context->device.get(), context->facts.name, options);
   auto device = std::make_shared<metal::MetalDevice>(std::move(context));
   known = device;
   return device;

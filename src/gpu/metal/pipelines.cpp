@@ -10,19 +10,20 @@ constexpr std::size_t kSimdWidth = 32;  // what the kernels are written for
 
 }  // namespace
 
-std::string kernel_text(KernelId id) {
+std::string kernel_text(KernelId id, bool matrix_units) {
   const KernelText& text = kKernelTexts[static_cast<std::size_t>(id)];
-  std::string all;
+  std::string all = matrix_units ? "" : "#define TK_PORTABLE_TILES\n";
   for (const int* piece = text.family; *piece >= 0; ++piece) all += kPieces[*piece];
   all += "using namespace tk;\n#define TK_ENTRY TK_KERNEL\n";
   all += text.entry;
   return all += '\n';
 }
 
-Pipelines::Pipelines(DeviceObject* device, std::string device_name, std::string archive_path)
+Pipelines::Pipelines(DeviceObject* device, std::string device_name, const MetalOptions& options)
     : device_(device),
       device_name_(std::move(device_name)),
-      archive_path_(std::move(archive_path)) {
+      archive_path_(options.archive),
+      matrix_units_(options.matrix_units) {
   if (archive_path_.empty()) return;
   std::string error;
   archive_ = open_archive(device_, archive_path_, error);
@@ -42,8 +43,8 @@ Owned<PipelineObject> Pipelines::compile(KernelId id) {
   const KernelInfo& info = kernel_info(id);
   PipelineFacts facts;
   std::string error;
-  Owned<PipelineObject> pipeline =
-      new_pipeline(device_, kernel_text(id), info.name, archive_.get(), facts, error);
+  Owned<PipelineObject> pipeline = new_pipeline(device_, kernel_text(id, matrix_units_), info.name,
+                                                archive_.get(), facts, error);
   check(pipeline != nullptr, ErrorKind::Device, "Metal device ({}): compiling the kernel {}: {}",
         device_name_, info.name, error);
   check(!info.barriers || facts.simd_width == kSimdWidth, ErrorKind::Device,

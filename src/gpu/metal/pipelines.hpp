@@ -21,13 +21,12 @@ struct KernelText {
 extern const KernelText kKernelTexts[];  // by KernelId
 
 // All that the compiler needs for one kernel, and no entry of another.
-std::string kernel_text(KernelId id);
+std::string kernel_text(KernelId id, bool matrix_units);
 
 class Pipelines {
  public:
-  // `archive_path`: the file that keeps compiled kernels from one process to the next; empty for
-  // none. Throws Error (kind Device) when the file is not an archive. `device` outlives this.
-  Pipelines(DeviceObject* device, std::string device_name, std::string archive_path);
+  // Throws Error (kind Device) when the file is not an archive. `device` outlives this.
+  Pipelines(DeviceObject* device, std::string device_name, const MetalOptions& options);
 
   // Throws Error (kind Device) with what the compiler said. Any thread.
   const PipelineObject* get(KernelId id);
@@ -39,6 +38,7 @@ class Pipelines {
 
   DeviceObject* device_;
   std::string device_name_, archive_path_;
+  bool matrix_units_;
   Owned<ArchiveObject> archive_;
   std::mutex mutex_;
   std::array<Owned<PipelineObject>, static_cast<std::size_t>(KernelId::kCount)> made_;
