@@ -1,6 +1,6 @@
 # The Metal backend. On macOS it is part of the library. Elsewhere no_metal.cpp is, which says that
-# there is no Metal; where GNUstep is found, the backend is an object library of its own, for the tests, which
-# link it with software Metal (tests/softmetal).
+# there is no Metal; where GNUstep is found, the backend is an object library of its own, for the
+# tests, which link it with software Metal (tests/softmetal).
 set(metal_default OFF)
 if(APPLE)
   set(metal_default ON)
@@ -52,8 +52,8 @@ if(NOT TREADLE_TESTS OR APPLE)
 endif()
 find_program(TREADLE_GNUSTEP_CONFIG gnustep-config)
 # The compiler of the rest, where it has Objective-C++.
-if(NOT CMAKE_OBJCXX_COMPILER)
-  set(CMAKE_OBJCXX_COMPILER ${CMAKE_CXX_COMPILER})
+if(NOT DEFINED ENV{OBJCXX})
+  set(ENV{OBJCXX} ${CMAKE_CXX_COMPILER})
 endif()
 include(CheckLanguage)
 check_language(OBJCXX)

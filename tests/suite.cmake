@@ -58,7 +58,7 @@ if(TARGET treadle_command AND NOT TREADLE_SANITIZE)
     add_test(NAME gpu_models_metal COMMAND ${models_python}
       ${CMAKE_CURRENT_SOURCE_DIR}/gpu_models/run.py --treadle $<TARGET_FILE:treadle_softmetal_command>
       --target metal)
-    set_tests_properties(gpu_models_metal PROPERTIES ENVIRONMENT ${softmetal_cache} TIMEOUT 1500 LABELS full)
+    set_tests_properties(gpu_models_metal PROPERTIES ENVIRONMENT ${softmetal_cache} TIMEOUT 3000 LABELS full)
   endif()
 endif()
 

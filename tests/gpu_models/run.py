@@ -64,7 +64,7 @@ def folders():
 
 
 def call(*command):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=1200)
     expect(done.returncode == 0, f"{' '.join(map(str, command[1:]))}: exit code {done.returncode}\n{done.stdout[-2000:]}{done.stderr}")
     return done.stdout
 
