@@ -1,0 +1,189 @@
+#include "command.hpp"
+
+#include <chrono>
+#include <cstring>
+
+#include "fault.hpp"
+
+namespace softmetal {
+
+namespace {
+
+std::string text(const Size3& s) {
+  return std::to_string(s.v[0]) + "x" + std::to_string(s.v[1]) + "x" + std::to_string(s.v[2]);
+}
+
+// Calls f(buffer, written) for what the command uses.
+template <class F>
+void each_buffer(const Command& c, F f) {
+  if (c.kind != Command::Kind::Dispatch) {
+    for (std::size_t i = 0; i < c.bindings.size(); ++i) {
+      f(*c.bindings[i].buffer, i + 1 == c.bindings.size());
+    }
+    return;
+  }
+  for (const Parameter& p : c.pipeline->function->kernel.parameters) {
+    if (p.kind != Parameter::Kind::Buffer) continue;
+    if (const Binding& b = c.bindings[p.index]; b.buffer) f(*b.buffer, p.writable);
+  }
+}
+
+double seconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+const char* const kNotEncoding = " after the command buffer was committed";
+
+}  // namespace
+
+std::string Command::describe() const {
+  if (kind == Kind::Copy) return "a copy";
+  if (kind == Kind::Fill) return "a fill";
+  return "kernel " + pipeline->name();
+}
+
+void CommandBuffer::check_open(const char* call) const {
+  if (state_ != State::Encoding) fault(std::string(call) + kNotEncoding);
+}
+
+void CommandBuffer::begin_encoder(bool concurrent) {
+  check_open("a new encoder");
+  if (encoder_open_) fault("a new encoder before endEncoding of the one before it");
+  encoder_open_ = true;
+  concurrent_ = concurrent;
+  ++epoch_;
+}
+
+void CommandBuffer::end_encoder() {
+  check_open("endEncoding");
+  if (!encoder_open_) fault("endEncoding for the second time");
+  encoder_open_ = false;
+}
+
+void CommandBuffer::add(Command command) {
+  check_open(command.kind == Command::Kind::Dispatch ? "a dispatch" : "a copy");
+  if (!encoder_open_) fault("a command after endEncoding");
+  if (!concurrent_) ++epoch_;
+  command.epoch = epoch_;
+  if (command.kind == Command::Kind::Dispatch) check_dispatch(command);
+  if (!retains_) each_buffer(command, [](Buffer& b, bool) { ++b.borrowers; });
+  commands_.push_back(std::move(command));
+}
+
+CommandBuffer::~CommandBuffer() {
+  if (retains_ || state_ == State::Completed) return;
+  for (const Command& c : commands_) each_buffer(c, [](Buffer& b, bool) { --b.borrowers; });
+}
+
+void CommandBuffer::barrier(const Buffer&) {
+  barrier();
+}
+
+// What Apple's validation layer asserts when a dispatch is encoded.
+void CommandBuffer::check_dispatch(const Command& c) const {
+  if (c.pipeline == nullptr) fault("a dispatch without setComputePipelineState");
+  const Kernel& kernel = c.pipeline->function->kernel;
+  const std::string who = "kernel " + kernel.name + ": ";
+  const std::uint64_t threads = c.threads.product();
+  if (threads == 0 || c.grid.product() == 0) {
+    fault(who + "a grid of " + text(c.grid) + " threads in groups of " + text(c.threads));
+  }
+  if (threads > c.pipeline->max_threads) {
+    fault(who + std::to_string(threads) + " threads in a group, more than its " +
+          std::to_string(c.pipeline->max_threads) + " (maxTotalThreadsPerThreadgroup)");
+  }
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (c.threads.v[d] > (d == 2 ? 64 : kMaxThreads)) {
+      fault(who + "groups of " + text(c.threads) + " threads, more than maxThreadsPerThreadgroup");
+    }
+    if (c.grid.v[d] > 0xffffffffu) fault(who + "a grid of " + text(c.grid) + " threads");
+  }
+  std::uint64_t shared = c.pipeline->function->threadgroup_bytes();
+  for (const Parameter& p : kernel.parameters) {
+    const std::string what = who + "'" + p.name + "' at index " + std::to_string(p.index) + " ";
+    if (p.kind == Parameter::Kind::Threadgroup) {
+      if (c.threadgroup[p.index] == 0) fault(what + "has no setThreadgroupMemoryLength");
+      if (c.threadgroup[p.index] < p.bytes) {
+        fault(what + "has " + std::to_string(c.threadgroup[p.index]) +
+              " bytes of threadgroup memory, and one element of it takes " + std::to_string(p.bytes));
+      }
+      shared += c.threadgroup[p.index];
+    }
+    if (p.kind != Parameter::Kind::Buffer) continue;
+    if (p.index >= c.bindings.size() || !c.bindings[p.index].bound()) fault(what + "is not bound");
+    const Binding& b = c.bindings[p.index];
+    const std::uint64_t left = b.buffer ? b.buffer->size() - b.offset : b.bytes.size();
+    if (b.buffer == nullptr && p.writable) fault(what + "is written, and bound with setBytes");
+    if (b.buffer == nullptr && p.reference && left != p.bytes) {
+      fault(what + "is bound with setBytes of " + std::to_string(left) + " bytes, and its type has " +
+            std::to_string(p.bytes));
+    }
+    if (left < p.bytes) {
+      fault(what + "is bound to " + std::to_string(left) + " bytes, and its type has " +
+            std::to_string(p.bytes));
+    }
+  }
+  if (shared > kMaxThreadgroupBytes) {
+    fault(who + std::to_string(shared) + " bytes of threadgroup memory, more than " +
+          std::to_string(kMaxThreadgroupBytes));
+  }
+}
+
+void CommandBuffer::commit(const std::shared_ptr<CommandBuffer>& self) {
+  check_open("commit");
+  if (encoder_open_) fault("commit before endEncoding");
+  state_ = State::Committed;
+  watch_memory();
+  for (const Command& c : commands_) {
+    each_buffer(c, [](Buffer& b, bool written) { b.close(written); });
+  }
+  queue_->commit(self);
+}
+
+void CommandBuffer::wait() {
+  if (state_ == State::Encoding) fault("waitUntilCompleted before commit");
+  queue_->run(this);
+}
+
+void Queue::commit(std::shared_ptr<CommandBuffer> commands) {
+  const std::lock_guard lock(mutex_);
+  committed_.push_back(std::move(commands));
+}
+
+void Queue::run(const CommandBuffer* last) {
+  const std::lock_guard lock(mutex_);
+  while (last->state() != CommandBuffer::State::Completed) {
+    committed_.front()->run_all();
+    committed_.pop_front();
+  }
+}
+
+void CommandBuffer::run_all() {
+  watch_memory();
+  start_ = seconds();
+  for (const Command& c : commands_) run(c);
+  end_ = seconds();
+  for (const Command& c : commands_) {
+    each_buffer(c, [this](Buffer& b, bool written) {
+      b.open(written);
+      if (!retains_) --b.borrowers;
+    });
+  }
+  state_ = State::Completed;
+  commands_.clear();
+}
+
+void CommandBuffer::run(const Command& c) {
+  if (c.kind == Command::Kind::Dispatch) {
+    run_dispatch(c);
+  } else if (c.kind == Command::Kind::Fill) {
+    std::memset(c.bindings[0].buffer->device() + c.bindings[0].offset, c.value, c.bytes);
+  } else {
+    std::memmove(c.bindings[1].buffer->device() + c.bindings[1].offset,
+                 c.bindings[0].buffer->device() + c.bindings[0].offset, c.bytes);
+  }
+  each_buffer(c, [&c](Buffer& b, bool) { b.check_ends(c.describe()); });
+}
+
+}  // namespace softmetal

@@ -1,0 +1,110 @@
+// A command buffer: what is encoded is checked at once, and runs when the host waits for it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "compile.hpp"
+#include "memory.hpp"
+
+namespace softmetal {
+
+inline constexpr std::size_t kBufferSlots = 31;
+inline constexpr std::size_t kMaxInlineBytes = 4096;
+
+struct Size3 {
+  std::uint64_t v[3] = {1, 1, 1};
+  std::uint64_t product() const { return v[0] * v[1] * v[2]; }
+};
+
+struct Pipeline {
+  std::shared_ptr<Function> function;
+  std::string label;
+  std::uint32_t max_threads = 1024;
+  const std::string& name() const { return function->kernel.name; }
+};
+
+struct Binding {
+  std::shared_ptr<Buffer> buffer;
+  std::uint64_t offset = 0;
+  std::vector<char> bytes;  // of setBytes
+  bool bound() const { return buffer != nullptr || !bytes.empty(); }
+};
+
+// One dispatch, copy or fill.
+struct Command {
+  enum class Kind : std::uint8_t { Dispatch, Copy, Fill };
+  Kind kind = Kind::Dispatch;
+  // Commands of one epoch may run at the same time: there is no barrier between them.
+  std::uint32_t epoch = 0;
+  std::shared_ptr<Pipeline> pipeline;
+  std::vector<Binding> bindings;  // by index; of a copy from, to
+  std::uint64_t threadgroup[kBufferSlots] = {};
+  Size3 grid;     // threads; only of dispatchThreads not a multiple of `threads`
+  Size3 threads;  // in a group
+  std::uint64_t bytes = 0;
+  unsigned char value = 0;
+  std::string describe() const;
+};
+
+class CommandBuffer;
+
+// Runs command buffers in the order of their commits.
+class Queue {
+ public:
+  void commit(std::shared_ptr<CommandBuffer> commands);
+  // Runs what is committed up to these.
+  void run(const CommandBuffer* last);
+
+ private:
+  std::mutex mutex_;
+  std::deque<std::shared_ptr<CommandBuffer>> committed_;
+};
+
+class CommandBuffer {
+ public:
+  enum class State : std::uint8_t { Encoding, Committed, Completed };
+
+  // With `retains` false, releasing a buffer that it uses before it has completed is a fault.
+  CommandBuffer(std::shared_ptr<Queue> queue, bool retains)
+      : queue_(std::move(queue)), retains_(retains) {}
+  ~CommandBuffer();
+  State state() const { return state_; }
+
+  // One encoder at a time.
+  void begin_encoder(bool concurrent);
+  void end_encoder();
+  void add(Command command);  // checks it
+  // For all buffers, or for one.
+  void barrier() { ++epoch_; }
+  void barrier(const Buffer& buffer);
+  void commit(const std::shared_ptr<CommandBuffer>& self);
+  void wait();
+  // A fault if it takes no more calls.
+  void check_open(const char* call) const;
+  double start_seconds() const { return start_; }
+  double end_seconds() const { return end_; }
+
+ private:
+  friend class Queue;
+  void check_dispatch(const Command& c) const;
+  void run_all();
+  void run(const Command& c);
+
+  const std::shared_ptr<Queue> queue_;
+  const bool retains_;
+  State state_ = State::Encoding;
+  bool encoder_open_ = false, concurrent_ = false;
+  std::uint32_t epoch_ = 0;
+  std::vector<Command> commands_;
+  double start_ = 0, end_ = 0;
+};
+
+// See dispatch.cpp.
+void run_dispatch(const Command& c);
+
+}  // namespace softmetal
