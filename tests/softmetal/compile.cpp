@@ -107,7 +107,7 @@ bool run_clang(const fs::path& folder, std::vector<std::string> arguments, std::
 
 std::vector<std::string> language() {
   std::vector<std::string> flags = {
-      "-x", "cl", "-cl-std=clc++2021", "-cl-no-stdinc", "-Xclang", "-cl-ext=-all,+cl_khr_fp16",
+      "-x", "cl", "-cl-std=clc++2021", "-cl-no-stdinc", "-Xclang", "-cl-ext=-all,+cl_khr_fp16,+__opencl_c_generic_address_space",
       // Metal is C++14 with things left out.
       "-Wno-everything", "-Werror=c++98-c++11-c++14-compat", "-fno-caret-diagnostics",
       "-fPIC", "-O1", "-ffp-contract=off"};
@@ -140,22 +140,6 @@ std::string join(const std::vector<std::string>& words) {
   return all;
 }
 
-// Runs clang with `arguments` and the text as program_source, into out; takes what is kept if it is.
-bool clang_to(const Folder& folder, const std::string& text, std::vector<std::string> arguments,
-              const std::string& key, const fs::path& out, std::string& log) {
-  const fs::path kept = cache().empty() ? fs::path() : cache() / hash_of(join(arguments) + key + text);
-  if (!kept.empty() && fs::exists(kept)) {
-    fs::copy_file(kept, out, fs::copy_options::overwrite_existing);
-    return true;
-  }
-  std::ofstream(folder.path / "program_source", std::ios::binary) << text;
-  arguments.insert(arguments.end(), {"-o", out.string(), "program_source"});
-  std::ofstream(out, std::ios::app).flush();  // -fsyntax-only writes nothing
-  if (!run_clang(folder.path, arguments, log)) return false;
-  if (!kept.empty()) keep(out, kept);
-  return true;
-}
-
 // Of the headers, so that nothing kept outlives a change to them.
 const std::string& headers() {
   static const std::string all = [] {
@@ -167,6 +151,22 @@ const std::string& headers() {
     return hash_of(text);
   }();
   return all;
+}
+
+// Runs clang with `arguments` and the text as program_source, into out; takes what is kept if it is.
+bool clang_to(const Folder& folder, const std::string& text, std::vector<std::string> arguments,
+              const fs::path& out, std::string& log) {
+  const fs::path kept =
+      cache().empty() ? fs::path() : cache() / hash_of(join(arguments) + headers() + text);
+  if (!kept.empty() && fs::exists(kept)) {
+    fs::copy_file(kept, out, fs::copy_options::overwrite_existing);
+    return true;
+  }
+  std::ofstream(folder.path / "program_source", std::ios::binary) << text;
+  arguments.insert(arguments.end(), {"-o", out.string(), "program_source"});
+  if (!run_clang(folder.path, arguments, log)) return false;
+  if (!kept.empty()) keep(out, kept);
+  return true;
 }
 
 }  // namespace
@@ -200,7 +200,7 @@ std::shared_ptr<Library> Library::compile(const std::string& source, const Compi
   std::vector<std::string> flags = language();
   flags.insert(flags.end(), {"-E", "-isystem", SOFTMETAL_MSL, "-include", SOFTMETAL_MSL "/language.h",
                              "-D__METAL__", "-D__METAL_VERSION__=" + std::to_string(options.version)});
-  if (!clang_to(folder, source, flags, headers(), out, error)) return nullptr;
+  if (!clang_to(folder, source, flags, out, error)) return nullptr;
   library->preprocessed_ = read_file(out);
   Translation all;
   try {
@@ -210,13 +210,18 @@ std::shared_ptr<Library> Library::compile(const std::string& source, const Compi
     return nullptr;
   }
   for (const Kernel& k : all.kernels) library->names_.push_back(k.name);
-  if (all.kernels.size() <= kFewKernels) {
-    if (!library->load("", error)) return nullptr;
-  } else {
-    flags = language();
-    flags.push_back("-fsyntax-only");
-    if (!clang_to(folder, all.text, flags, "", out, error)) return nullptr;
+  // Prints what the text declares, with the address space that clang gives a pointer without one.
+  flags = language();
+  flags.insert(flags.end(), {"-fsyntax-only", "-Xclang", "-ast-print", "-Xclang", "-o", "-Xclang",
+                             "printed"});
+  if (!clang_to(folder, all.text, flags, folder.path / "printed", error)) return nullptr;
+  std::istringstream printed(read_file(folder.path / "printed"));
+  for (std::string line; std::getline(printed, line);) {
+    if (line.find("__generic") == std::string::npos) continue;
+    error = "program_source: error: a pointer or reference without an address space: " + line;
+    return nullptr;
   }
+  if (all.kernels.size() <= kFewKernels && !library->load("", error)) return nullptr;
   made[key] = library;
   return library;
 }
@@ -242,9 +247,8 @@ bool Library::load(const std::string& only, std::string& error) {
   const fs::path out = folder.path / "kernels.so";
   std::vector<std::string> flags = language();
   if (options_.fast_math) flags.push_back("-ffast-math");
-  flags.insert(flags.end(), {"-shared", "-lm"});
-  // The linker takes libraries after the text: -lm is given again by the C library's own needs.
-  if (!clang_to(folder, t.text, flags, "", out, error)) return false;
+  flags.insert(flags.end(), {"-shared"});
+  if (!clang_to(folder, t.text, flags, out, error)) return false;
   void* code = dlopen(out.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (code == nullptr) {
     error = std::string("the compiled kernels do not load: ") + dlerror();

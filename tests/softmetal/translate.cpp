@@ -237,7 +237,8 @@ class Translator {
       return p;
     }
     const std::string where = "parameter '" + p.name + "' of kernel " + k.name;
-    if (what != "buffer" && what != "threadgroup") {
+    // [[threadgroup(n)]] has met the macro of the address space.
+    if (what != "buffer" && what != "__local") {
       fail(name, where + " has the attribute [[" + std::string(what) + "]], which software Metal has not");
     }
     p.kind = what == "buffer" ? Parameter::Kind::Buffer : Parameter::Kind::Threadgroup;
@@ -264,31 +265,35 @@ class Translator {
     }
   }
 
-  // The variable becomes a reference to memory of the group.
+  // The variables become references to memory of the group.
   std::size_t threadgroup_variable(Kernel& k, std::size_t i) {
+    std::vector<std::size_t> ends;  // of the declarators
     std::size_t name = 0, end = i;
-    while (!is(end, ";")) {
+    for (int depth = 0; !is(end, ";"); end = is(end, "[") ? after(end) : end + 1) {
       if (is(end, "*") || is(end, "&")) return i + 1;  // a pointer to such memory
-      if (name == 0 && (is(end + 1, "[") || is(end + 1, ";"))) name = end;
       if (is(end, "=")) fail(tokens_[i], "a threadgroup variable cannot be initialised");
-      if (is(end, ",") && !is(end - 1, ">")) {
-        bool in_template = false;
-        for (std::size_t j = i; j < end; ++j) in_template = in_template || is(j, "<");
-        if (!in_template) fail(tokens_[i], "software Metal wants a declaration for each threadgroup variable");
-      }
-      end = is(end, "[") ? after(end) : end + 1;
+      depth += is(end, "<") - is(end, ">");
+      if (depth == 0 && is(end, ",")) ends.push_back(end);
+      const bool declared = is(end + 1, "[") || is(end + 1, ";") || is(end + 1, ",");
+      if (depth == 0 && name == 0 && declared) name = end;
     }
-    const std::string number = std::to_string(k.threadgroup.size());
-    const std::string type = "softmetal_type_" + number;
+    ends.push_back(end);
+    const std::string type = text_of(i + 1, name);
     copy_to(tokens_[i].at);
-    out_.text += "typedef " + text_of(i + 1, name) + " " + type + text_of(name + 1, end) +
-                 "; static __constant const ulong softmetal_note_" + number +
-                 "[4] __attribute__((section(\"softmetal_notes\"), used)) = {" +
-                 std::to_string(out_.kernels.size()) + ", " + number + ", sizeof(" + type +
-                 "), 0}; __local " + type + "& " + std::string(tokens_[name].text) + " = *(__local " +
-                 type + "*)softmetal_threadgroup(" + number + ", sizeof(" + type + "));";
+    for (const std::size_t stop : ends) {
+      const std::string number = std::to_string(k.threadgroup.size());
+      const std::string own = "softmetal_type_" + number;
+      out_.text += "typedef " + type + " " + own + text_of(name + 1, stop) +
+                   "; static __constant const ulong softmetal_note_" + number +
+                   "[4] __attribute__((section(\"softmetal_notes\"), used)) = {" +
+                   std::to_string(out_.kernels.size()) + ", " + number + ", sizeof(" + own +
+                   "), 0}; __local " + own + "& " + std::string(tokens_[name].text) +
+                   " = *(__local " + own + "*)softmetal_threadgroup(" + number + ", sizeof(" + own +
+                   "));";
+      k.threadgroup.push_back(0);
+      name = stop + 1;
+    }
     copied_ = tokens_[end].at + 1;
-    k.threadgroup.push_back(0);
     return end + 1;
   }
 

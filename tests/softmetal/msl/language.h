@@ -1,5 +1,5 @@
 // What the Metal shading language has without an #include: its address spaces and scalar types, in
-// clang's C++ for OpenCL without the generic address space. See ../README.md.
+// clang's C++ for OpenCL. See ../README.md.
 #pragma clang system_header
 #define device __global
 #define threadgroup __local
