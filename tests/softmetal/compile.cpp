@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -45,6 +46,19 @@ std::string read_file(const fs::path& path) {
   std::ostringstream all;
   all << std::ifstream(path, std::ios::binary).rdbuf();
   return all.str();
+}
+
+// Names the address spaces as Metal does.
+std::string in_metal(std::string text) {
+  static const std::pair<const char*, const char*> kNames[] = {
+      {"__global", "device"}, {"__local", "threadgroup"}, {"__constant", "constant"},
+      {"__private", "thread"}, {"__generic ", ""}};
+  for (const auto& [from, to] : kNames) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+      text.replace(at, std::strlen(from), to);
+    }
+  }
+  return text;
 }
 
 // A folder that ends with the object.
@@ -101,7 +115,7 @@ bool run_clang(const fs::path& folder, std::vector<std::string> arguments, std::
     log = program.string() + " could not be run";
     return false;
   }
-  log = read_file(log_path);
+  log = in_metal(read_file(log_path));
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -218,7 +232,7 @@ std::shared_ptr<Library> Library::compile(const std::string& source, const Compi
   std::istringstream printed(read_file(folder.path / "printed"));
   for (std::string line; std::getline(printed, line);) {
     if (line.find("__generic") == std::string::npos) continue;
-    error = "program_source: error: a pointer or reference without an address space: " + line;
+    error = "program_source: error: a pointer or reference without an address space:" + in_metal(line);
     return nullptr;
   }
   if (all.kernels.size() <= kFewKernels && !library->load("", error)) return nullptr;
