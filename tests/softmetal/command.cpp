@@ -1,7 +1,9 @@
 #include "command.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <set>
 
 #include "fault.hpp"
 
@@ -28,6 +30,51 @@ void each_buffer(const Command& c, F f) {
   }
 }
 
+// What of which commands is watched: buffers that one of them writes, where commands are not all kept
+// apart.
+class Watch {
+ public:
+  explicit Watch(const std::vector<Command>& commands) : commands_(commands) {
+    bool apart = true;
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+      names_.push_back(commands[i].describe());
+      if (commands[i].since <= i) apart = false;
+      each_buffer(commands[i], [this](Buffer& b, bool written) {
+        if (written) written_.insert(&b);
+      });
+    }
+    if (apart) written_.clear();
+    if (names_.size() > 0xfffe) fault("a command buffer of more than 65534 commands");
+    for (Buffer* b : written_) {
+      if (b->shadow == nullptr) b->shadow = std::make_unique<Shadow>(b->size());
+      b->shadow->clear();
+    }
+  }
+  Access of(std::size_t i) const {
+    Access access;
+    access.number = static_cast<std::uint16_t>(i + 1);
+    access.names = &names_;
+    each_buffer(commands_[i], [&](Buffer& b, bool) {
+      if (written_.count(&b) == 0) return;
+      const auto begin = reinterpret_cast<std::uintptr_t>(b.device());
+      access.regions.push_back({&b, begin, begin + b.size(), b.shadow.get(),
+                                static_cast<std::uint16_t>(first_of(commands_[i], b))});
+    });
+    return access;
+  }
+
+ private:
+  static std::size_t first_of(const Command& c, const Buffer& b) {
+    const auto own = c.since_own.find(&b);
+    return std::max({c.since, b.tracked ? c.since_tracked : 1,
+                     own == c.since_own.end() ? std::size_t{1} : own->second});
+  }
+
+  const std::vector<Command>& commands_;
+  std::vector<std::string> names_;
+  std::set<Buffer*> written_;
+};
+
 double seconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
@@ -52,7 +99,7 @@ void CommandBuffer::begin_encoder(bool concurrent) {
   if (encoder_open_) fault("a new encoder before endEncoding of the one before it");
   encoder_open_ = true;
   concurrent_ = concurrent;
-  ++epoch_;
+  since_tracked_ = commands_.size() + 1;
 }
 
 void CommandBuffer::end_encoder() {
@@ -64,8 +111,10 @@ void CommandBuffer::end_encoder() {
 void CommandBuffer::add(Command command) {
   check_open(command.kind == Command::Kind::Dispatch ? "a dispatch" : "a copy");
   if (!encoder_open_) fault("a command after endEncoding");
-  if (!concurrent_) ++epoch_;
-  command.epoch = epoch_;
+  if (!concurrent_) barrier();
+  command.since = since_;
+  command.since_tracked = since_tracked_;
+  command.since_own = since_own_;
   if (command.kind == Command::Kind::Dispatch) check_dispatch(command);
   if (!retains_) each_buffer(command, [](Buffer& b, bool) { ++b.borrowers; });
   commands_.push_back(std::move(command));
@@ -74,10 +123,6 @@ void CommandBuffer::add(Command command) {
 CommandBuffer::~CommandBuffer() {
   if (retains_ || state_ == State::Completed) return;
   for (const Command& c : commands_) each_buffer(c, [](Buffer& b, bool) { --b.borrowers; });
-}
-
-void CommandBuffer::barrier(const Buffer&) {
-  barrier();
 }
 
 // What Apple's validation layer asserts when a dispatch is encoded.
@@ -162,7 +207,11 @@ void Queue::run(const CommandBuffer* last) {
 void CommandBuffer::run_all() {
   watch_memory();
   start_ = seconds();
-  for (const Command& c : commands_) run(c);
+  const Watch watch(commands_);
+  for (std::size_t i = 0; i < commands_.size(); ++i) {
+    const Access access = watch.of(i);
+    run(commands_[i], access.regions.empty() ? nullptr : &access);
+  }
   end_ = seconds();
   for (const Command& c : commands_) {
     each_buffer(c, [this](Buffer& b, bool written) {
@@ -174,14 +223,19 @@ void CommandBuffer::run_all() {
   commands_.clear();
 }
 
-void CommandBuffer::run(const Command& c) {
+void CommandBuffer::run(const Command& c, const Access* access) {
   if (c.kind == Command::Kind::Dispatch) {
-    run_dispatch(c);
-  } else if (c.kind == Command::Kind::Fill) {
-    std::memset(c.bindings[0].buffer->device() + c.bindings[0].offset, c.value, c.bytes);
+    run_dispatch(c, access);
   } else {
-    std::memmove(c.bindings[1].buffer->device() + c.bindings[1].offset,
-                 c.bindings[0].buffer->device() + c.bindings[0].offset, c.bytes);
+    char* to = c.bindings.back().buffer->device() + c.bindings.back().offset;
+    if (access != nullptr) access->touch(reinterpret_cast<std::uintptr_t>(to), c.bytes, true);
+    if (c.kind == Command::Kind::Fill) {
+      std::memset(to, c.value, c.bytes);
+    } else {
+      const char* from = c.bindings[0].buffer->device() + c.bindings[0].offset;
+      if (access != nullptr) access->touch(reinterpret_cast<std::uintptr_t>(from), c.bytes, false);
+      std::memmove(to, from, c.bytes);
+    }
   }
   each_buffer(c, [&c](Buffer& b, bool) { b.check_ends(c.describe()); });
 }

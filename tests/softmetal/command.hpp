@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -39,10 +40,12 @@ struct Binding {
 struct Command {
   enum class Kind : std::uint8_t { Dispatch, Copy, Fill };
   Kind kind = Kind::Dispatch;
-  // Commands of one epoch may run at the same time: there is no barrier between them.
-  std::uint32_t epoch = 0;
   std::shared_ptr<Pipeline> pipeline;
   std::vector<Binding> bindings;  // by index; of a copy from, to
+  // The first command of the command buffer that may run at the same time as this one, from 1: for
+  // all buffers, for those that Metal tracks, and for those that have had a barrier of their own.
+  std::size_t since = 1, since_tracked = 1;
+  std::map<const Buffer*, std::size_t> since_own;
   std::uint64_t threadgroup[kBufferSlots] = {};
   Size3 grid;     // threads; only of dispatchThreads not a multiple of `threads`
   Size3 threads;  // in a group
@@ -80,8 +83,8 @@ class CommandBuffer {
   void end_encoder();
   void add(Command command);  // checks it
   // For all buffers, or for one.
-  void barrier() { ++epoch_; }
-  void barrier(const Buffer& buffer);
+  void barrier() { since_ = commands_.size() + 1; }
+  void barrier(const Buffer& buffer) { since_own_[&buffer] = commands_.size() + 1; }
   void commit(const std::shared_ptr<CommandBuffer>& self);
   void wait();
   // A fault if it takes no more calls.
@@ -93,18 +96,19 @@ class CommandBuffer {
   friend class Queue;
   void check_dispatch(const Command& c) const;
   void run_all();
-  void run(const Command& c);
+  void run(const Command& c, const Access* access);
 
   const std::shared_ptr<Queue> queue_;
   const bool retains_;
   State state_ = State::Encoding;
   bool encoder_open_ = false, concurrent_ = false;
-  std::uint32_t epoch_ = 0;
+  std::size_t since_ = 1, since_tracked_ = 1;
+  std::map<const Buffer*, std::size_t> since_own_;
   std::vector<Command> commands_;
   double start_ = 0, end_ = 0;
 };
 
-// See dispatch.cpp.
-void run_dispatch(const Command& c);
+// See dispatch.cpp. `access` may be null.
+void run_dispatch(const Command& c, const Access* access);
 
 }  // namespace softmetal

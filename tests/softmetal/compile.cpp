@@ -261,7 +261,13 @@ bool Library::load(const std::string& only, std::string& error) {
   const fs::path out = folder.path / "kernels.so";
   std::vector<std::string> flags = language();
   if (options_.fast_math) flags.push_back("-ffast-math");
-  flags.insert(flags.end(), {"-shared"});
+  // A call before every access of memory: see access.hpp. Made for kernels' AddressSanitizer.
+  flags.insert(flags.end(), {"-shared", "-fsanitize=kernel-address"});
+  for (const char* option :
+       {"-asan-instrumentation-with-call-threshold=0", "-asan-memory-access-callback-prefix=softmetal_",
+        "-asan-stack=0", "-asan-globals=0", "-asan-instrument-atomics=0"}) {
+    flags.insert(flags.end(), {"-mllvm", option});
+  }
   if (!clang_to(folder, t.text, flags, out, error)) return false;
   void* code = dlopen(out.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (code == nullptr) {

@@ -281,6 +281,7 @@ std::string key_of(SoftFunction* function) {
   SoftBuffer* buffer = [[SoftBuffer alloc] initWithDevice:self];
   buffer->core = new std::shared_ptr<softmetal::Buffer>(core);
   buffer->options = options;
+  core->tracked = !(options & MTLResourceHazardTrackingModeUntracked);
   return buffer;
 }
 - (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {

@@ -120,7 +120,7 @@ void run_groups(const Command& c, const std::uint64_t* arguments, const Extent& 
 
 }  // namespace
 
-void run_dispatch(const Command& c) {
+void run_dispatch(const Command& c, const Access* access) {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   std::uint64_t arguments[kArguments] = {};
@@ -139,7 +139,11 @@ void run_dispatch(const Command& c) {
     groups[d] = static_cast<std::uint32_t>((c.grid.v[d] + c.threads.v[d] - 1) / c.threads.v[d]);
   }
   std::atomic<std::uint64_t> next{0};
-  const auto work = [&] { run_groups(c, arguments, groups, next); };
+  const auto work = [&] {
+    set_access(access);
+    run_groups(c, arguments, groups, next);
+    set_access(nullptr);
+  };
   if (c.grid.product() >= kThreadsWorthSharing && Helpers::instance().usable()) {
     Helpers::instance().run(work);
   } else {

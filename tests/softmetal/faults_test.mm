@@ -230,6 +230,54 @@ TEST_F(SoftMetalDeathTest, ThreadsThatPart) {
                "simdgroup operation in program_source:7, thread 8 waits at the threadgroup barrier");
 }
 
+// Two dispatches side by side: x to y, y to z.
+TEST_F(SoftMetalDeathTest, AMissingBarrierBetweenDispatches) {
+  id<MTLComputePipelineState> f = pipeline(kDouble, "twice");
+  enum class Between { Nothing, AllBuffers, Written, Other };
+  // Copies n floats from `from` of the first buffer to `to` of the second, in two dispatches.
+  const auto two = [&](std::vector<Buffer> b, std::size_t from, std::size_t to, Between between,
+                       MTLDispatchType type = MTLDispatchTypeConcurrent) {
+    const P p = {32, 0};
+    id<MTLCommandBuffer> c = commands();
+    id<MTLComputeCommandEncoder> e = [c computeCommandEncoderWithDispatchType:type];
+    [e setComputePipelineState:f];
+    [e setBytes:&p length:sizeof p atIndex:2];
+    [e setBuffer:b[0] offset:0 atIndex:0];
+    [e setBuffer:b[1] offset:0 atIndex:1];
+    [e dispatchThreadgroups:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
+    const id one[] = {between == Between::Other ? b[0] : b[1]};
+    if (between == Between::AllBuffers) [e memoryBarrierWithScope:MTLBarrierScopeBuffers];
+    if (between >= Between::Written) [e memoryBarrierWithResources:one count:1];
+    [e setBuffer:b[2] offset:from * sizeof(float) atIndex:0];
+    [e setBuffer:b[3] offset:to * sizeof(float) atIndex:1];
+    [e dispatchThreadgroups:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
+    [e endEncoding];
+    finish(c);
+  };
+  id<MTLBuffer> x = buffer(512), y = buffer(512), z = buffer(512);
+  [y setLabel:@"y"];
+  EXPECT_DEATH(two({x, y, y, z}, 0, 0, Between::Nothing),
+               "kernel twice reads byte 0 of the buffer 'y' of 512 bytes, which kernel twice wrote, "
+               "without a barrier between them");
+  EXPECT_DEATH(two({x, y, y, z}, 31, 0, Between::Nothing), "reads byte 124 of the buffer 'y'");
+  EXPECT_DEATH(two({x, y, z, y}, 0, 16, Between::Nothing),
+               "kernel twice writes byte 64 of the buffer 'y' of 512 bytes, which kernel twice wrote");
+  EXPECT_DEATH(two({y, x, z, y}, 0, 31, Between::Nothing),
+               "kernel twice writes byte 124 of the buffer 'y' of 512 bytes, which kernel twice read");
+  EXPECT_DEATH(two({x, y, y, z}, 0, 0, Between::Other), "without a barrier between them");
+  std::fill_n(static_cast<float*>([x contents]), 128, 3.0f);
+  for (const Between b : {Between::AllBuffers, Between::Written}) {
+    std::fill_n(static_cast<float*>([z contents]), 128, 0.0f);
+    two({x, y, y, z}, 0, 0, b);
+    EXPECT_EQ(values<float>(z)[5], 12.0f);
+  }
+  two({x, y, y, z}, 0, 64, Between::Nothing, MTLDispatchTypeSerial);
+  EXPECT_EQ(values<float>(z)[69], 12.0f);
+  // Parts of one buffer that do not meet, and two readers.
+  two({x, y, y, y}, 32, 64, Between::Nothing);
+  two({x, y, x, z}, 0, 0, Between::Nothing);
+}
+
 // Without the barrier the first simdgroup reads what the second one has not written.
 TEST_F(SoftMetalFault, AMissingBarrierInAKernelShows) {
   id<MTLComputePipelineState> f = pipeline(R"(

@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "access.hpp"
+
 namespace softmetal {
 
 class Buffer {
@@ -34,6 +36,8 @@ class Buffer {
   void check_ends(const std::string& user) const;
 
   std::string label;
+  bool tracked = true;  // MTLResourceHazardTrackingModeTracked
+  std::unique_ptr<Shadow> shadow;
   // Command buffers that use it without retaining it and are not completed.
   int borrowers = 0;
 
