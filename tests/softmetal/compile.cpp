@@ -61,6 +61,15 @@ std::string in_metal(std::string text) {
   return text;
 }
 
+// Metal's pragma of contraction under clang's name.
+std::string in_clang(std::string text) {
+  const std::string metal = "#pragma METAL fp ", clang = "#pragma clang fp ";
+  for (std::size_t at = text.find(metal); at != std::string::npos; at = text.find(metal, at)) {
+    text.replace(at, metal.size(), clang);
+  }
+  return text;
+}
+
 // A folder that ends with the object.
 class Folder {
  public:
@@ -124,9 +133,9 @@ std::vector<std::string> language() {
       "-x", "cl", "-cl-std=clc++2021", "-cl-no-stdinc", "-Xclang", "-cl-ext=-all,+cl_khr_fp16,+__opencl_c_generic_address_space",
       // Metal is C++14 with things left out.
       "-Wno-everything", "-Werror=c++98-c++11-c++14-compat", "-fno-caret-diagnostics",
-      "-fPIC", "-O1", "-ffp-contract=off"};
+      "-fPIC", "-O1", "-ffp-contract=on"};
 #if defined(__x86_64__)
-  flags.insert(flags.end(), {"-target", "x86_64-pc-linux-gnu", "-mf16c"});
+  flags.insert(flags.end(), {"-target", "x86_64-pc-linux-gnu", "-mf16c", "-mfma"});
 #else
   flags.insert(flags.end(), {"-target", "aarch64-linux-gnu"});
 #endif
@@ -154,7 +163,7 @@ std::string join(const std::vector<std::string>& words) {
   return all;
 }
 
-// Of the headers, so that nothing kept outlives a change to them.
+// Of the headers and the compiler, so that nothing kept outlives a change to them.
 const std::string& headers() {
   static const std::string all = [] {
     std::string text;
@@ -162,6 +171,9 @@ const std::string& headers() {
     for (const auto& f : fs::directory_iterator(SOFTMETAL_MSL)) files.push_back(f.path());
     std::sort(files.begin(), files.end());
     for (const fs::path& f : files) text += read_file(f);
+    std::error_code ignored;
+    const auto changed = fs::last_write_time(clang(), ignored).time_since_epoch();
+    text += clang().string() + std::to_string(changed.count());
     return hash_of(text);
   }();
   return all;
@@ -215,7 +227,7 @@ std::shared_ptr<Library> Library::compile(const std::string& source, const Compi
   flags.insert(flags.end(), {"-E", "-isystem", SOFTMETAL_MSL, "-include", SOFTMETAL_MSL "/language.h",
                              "-D__METAL__", "-D__METAL_VERSION__=" + std::to_string(options.version)});
   if (!clang_to(folder, source, flags, out, error)) return nullptr;
-  library->preprocessed_ = read_file(out);
+  library->preprocessed_ = in_clang(read_file(out));
   Translation all;
   try {
     all = translate(library->preprocessed_);

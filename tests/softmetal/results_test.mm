@@ -159,6 +159,7 @@ TEST_F(SoftMetal, SimdgroupsOfLanesThatAreLeft) {
 // 1.00195407867431640625, which lies between two halves.
 TEST_F(SoftMetal, HalfRoundsAfterEachOperation) {
   id<MTLComputePipelineState> f = pipeline(R"(
+    #pragma METAL fp contract(off)
     kernel void f(device const half* x [[buffer(0)]], device half* y [[buffer(1)]],
                   device float* z [[buffer(2)]], uint t [[thread_position_in_threadgroup]]) {
       const half a = x[3 * t], b = x[3 * t + 1], c = x[3 * t + 2];
