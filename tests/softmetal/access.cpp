@@ -68,12 +68,12 @@ void set_access(const Access* access) {
 }  // namespace softmetal
 
 // Groups on several threads write the same numbers, or a conflict is found by one of them.
-#define SOFTMETAL_ACCESS(bytes)                                                                \
-  [[gnu::visibility("default")]] void softmetal_load##bytes##_noabort(std::uintptr_t at) {     \
-    if (softmetal::current_access) softmetal::current_access->touch(at, bytes, false);         \
-  }                                                                                            \
-  [[gnu::visibility("default")]] void softmetal_store##bytes##_noabort(std::uintptr_t at) {    \
-    if (softmetal::current_access) softmetal::current_access->touch(at, bytes, true);          \
+#define SOFTMETAL_ACCESS(bytes)                                                             \
+  [[gnu::visibility("default")]] void softmetal_load##bytes##_noabort(std::uintptr_t at) {  \
+    if (softmetal::current_access) softmetal::current_access->touch(at, bytes, false);      \
+  }                                                                                         \
+  [[gnu::visibility("default")]] void softmetal_store##bytes##_noabort(std::uintptr_t at) { \
+    if (softmetal::current_access) softmetal::current_access->touch(at, bytes, true);       \
   }
 extern "C" {
 SOFTMETAL_ACCESS(1)

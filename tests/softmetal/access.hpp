@@ -11,8 +11,8 @@ namespace softmetal {
 
 class Buffer;
 
-// For every byte of a buffer, numbers of commands: who wrote it last, and who read it first and last
-// since then.
+// For every byte of a buffer, numbers of commands: who wrote it last, and who read it first and
+// last since then.
 class Shadow {
  public:
   explicit Shadow(std::size_t bytes);

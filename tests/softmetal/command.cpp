@@ -30,8 +30,8 @@ void each_buffer(const Command& c, F f) {
   }
 }
 
-// What of which commands is watched: buffers that one of them writes, where commands are not all kept
-// apart.
+// What of which commands is watched: buffers that one of them writes, where commands are not all
+// kept apart.
 class Watch {
  public:
   explicit Watch(const std::vector<Command>& commands) : commands_(commands) {
@@ -80,8 +80,6 @@ double seconds() {
   return std::chrono::duration<double>(now).count();
 }
 
-const char* const kNotEncoding = " after the command buffer was committed";
-
 }  // namespace
 
 std::string Command::describe() const {
@@ -91,7 +89,8 @@ std::string Command::describe() const {
 }
 
 void CommandBuffer::check_open(const char* call) const {
-  if (state_ != State::Encoding) fault(std::string(call) + kNotEncoding);
+  if (state_ != State::Encoding)
+    fault(std::string(call) + " after the command buffer was committed");
 }
 
 void CommandBuffer::begin_encoder(bool concurrent) {
@@ -151,7 +150,8 @@ void CommandBuffer::check_dispatch(const Command& c) const {
       if (c.threadgroup[p.index] == 0) fault(what + "has no setThreadgroupMemoryLength");
       if (c.threadgroup[p.index] < p.bytes) {
         fault(what + "has " + std::to_string(c.threadgroup[p.index]) +
-              " bytes of threadgroup memory, and one element of it takes " + std::to_string(p.bytes));
+              " bytes of threadgroup memory, and one element of it takes " +
+              std::to_string(p.bytes));
       }
       shared += c.threadgroup[p.index];
     }
@@ -161,8 +161,8 @@ void CommandBuffer::check_dispatch(const Command& c) const {
     const std::uint64_t left = b.buffer ? b.buffer->size() - b.offset : b.bytes.size();
     if (b.buffer == nullptr && p.writable) fault(what + "is written, and bound with setBytes");
     if (b.buffer == nullptr && p.reference && left != p.bytes) {
-      fault(what + "is bound with setBytes of " + std::to_string(left) + " bytes, and its type has " +
-            std::to_string(p.bytes));
+      fault(what + "is bound with setBytes of " + std::to_string(left) +
+            " bytes, and its type has " + std::to_string(p.bytes));
     }
     if (left < p.bytes) {
       fault(what + "is bound to " + std::to_string(left) + " bytes, and its type has " +

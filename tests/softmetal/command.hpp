@@ -24,7 +24,6 @@ struct Size3 {
 
 struct Pipeline {
   std::shared_ptr<Function> function;
-  std::string label;
   std::uint32_t max_threads = 1024;
   const std::string& name() const { return function->kernel.name; }
 };
@@ -47,7 +46,7 @@ struct Command {
   std::size_t since = 1, since_tracked = 1;
   std::map<const Buffer*, std::size_t> since_own;
   std::uint64_t threadgroup[kBufferSlots] = {};
-  Size3 grid;     // threads; only of dispatchThreads not a multiple of `threads`
+  Size3 grid;     // threads of the dispatch; a multiple of `threads` but for dispatchThreads
   Size3 threads;  // in a group
   std::uint64_t bytes = 0;
   unsigned char value = 0;

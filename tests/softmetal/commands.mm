@@ -42,7 +42,8 @@ using softmetal::fault;
 }
 - (id<MTLCommandBuffer>)commandBufferThatRetains:(BOOL)retains {
   SoftCommandBuffer* buffer = [[[SoftCommandBuffer alloc] initWithDevice:device] autorelease];
-  buffer->core = new std::shared_ptr<CommandBuffer>(std::make_shared<CommandBuffer>(*core, retains));
+  buffer->core =
+      new std::shared_ptr<CommandBuffer>(std::make_shared<CommandBuffer>(*core, retains));
   buffer->queue = [self retain];
   buffer->retains = retains;
   return buffer;

@@ -25,8 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kFewKernels = 4;
-constexpr const char* kWrongWords[] = {"__global", "__local", "__private", "__constant", "__kernel",
-                                       "__generic", "__opencl"};
+constexpr const char* kWrongWords[] = {"__global", "__local",   "__private", "__constant",
+                                       "__kernel", "__generic", "__opencl"};
 
 // FNV-1a, 128 bits as two of 64 with other starts.
 std::string hash_of(const std::string& text) {
@@ -50,9 +50,11 @@ std::string read_file(const fs::path& path) {
 
 // Names the address spaces as Metal does.
 std::string in_metal(std::string text) {
-  static const std::pair<const char*, const char*> kNames[] = {
-      {"__global", "device"}, {"__local", "threadgroup"}, {"__constant", "constant"},
-      {"__private", "thread"}, {"__generic ", ""}};
+  static const std::pair<const char*, const char*> kNames[] = {{"__global", "device"},
+                                                               {"__local", "threadgroup"},
+                                                               {"__constant", "constant"},
+                                                               {"__private", "thread"},
+                                                               {"__generic ", ""}};
   for (const auto& [from, to] : kNames) {
     for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
       text.replace(at, std::strlen(from), to);
@@ -114,7 +116,8 @@ bool run_clang(const fs::path& folder, std::vector<std::string> arguments, std::
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  posix_spawn_file_actions_addopen(&actions, 1, log_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, 1, log_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                   0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
   pid_t pid = 0;
   const int failed = posix_spawn(&pid, program.c_str(), &actions, nullptr, argv.data(), environ);
@@ -129,11 +132,11 @@ bool run_clang(const fs::path& folder, std::vector<std::string> arguments, std::
 }
 
 std::vector<std::string> language() {
-  std::vector<std::string> flags = {
-      "-x", "cl", "-cl-std=clc++2021", "-cl-no-stdinc", "-Xclang", "-cl-ext=-all,+cl_khr_fp16,+__opencl_c_generic_address_space",
-      // Metal is C++14 with things left out.
-      "-Wno-everything", "-Werror=c++98-c++11-c++14-compat", "-fno-caret-diagnostics",
-      "-fPIC", "-O1", "-ffp-contract=on"};
+  std::vector<std::string> flags = {"-x", "cl", "-cl-std=clc++2021", "-cl-no-stdinc", "-Xclang",
+                                    "-cl-ext=-all,+cl_khr_fp16,+__opencl_c_generic_address_space",
+                                    // Metal is C++14 with things left out.
+                                    "-Wno-everything", "-Werror=c++98-c++11-c++14-compat",
+                                    "-fno-caret-diagnostics", "-fPIC", "-O1", "-ffp-contract=on"};
 #if defined(__x86_64__)
   flags.insert(flags.end(), {"-target", "x86_64-pc-linux-gnu", "-mf16c", "-mfma"});
 #else
@@ -179,7 +182,8 @@ const std::string& headers() {
   return all;
 }
 
-// Runs clang with `arguments` and the text as program_source, into out; takes what is kept if it is.
+// Runs clang with `arguments` and the text as program_source, into out; takes what is kept if it
+// is.
 bool clang_to(const Folder& folder, const std::string& text, std::vector<std::string> arguments,
               const fs::path& out, std::string& log) {
   const fs::path kept =
@@ -224,8 +228,9 @@ std::shared_ptr<Library> Library::compile(const std::string& source, const Compi
   const Folder folder;
   const fs::path out = folder.path / "out";
   std::vector<std::string> flags = language();
-  flags.insert(flags.end(), {"-E", "-isystem", SOFTMETAL_MSL, "-include", SOFTMETAL_MSL "/language.h",
-                             "-D__METAL__", "-D__METAL_VERSION__=" + std::to_string(options.version)});
+  flags.insert(flags.end(),
+               {"-E", "-isystem", SOFTMETAL_MSL, "-include", SOFTMETAL_MSL "/language.h",
+                "-D__METAL__", "-D__METAL_VERSION__=" + std::to_string(options.version)});
   if (!clang_to(folder, source, flags, out, error)) return nullptr;
   library->preprocessed_ = in_clang(read_file(out));
   Translation all;
@@ -238,13 +243,14 @@ std::shared_ptr<Library> Library::compile(const std::string& source, const Compi
   for (const Kernel& k : all.kernels) library->names_.push_back(k.name);
   // Prints what the text declares, with the address space that clang gives a pointer without one.
   flags = language();
-  flags.insert(flags.end(), {"-fsyntax-only", "-Xclang", "-ast-print", "-Xclang", "-o", "-Xclang",
-                             "printed"});
+  flags.insert(flags.end(),
+               {"-fsyntax-only", "-Xclang", "-ast-print", "-Xclang", "-o", "-Xclang", "printed"});
   if (!clang_to(folder, all.text, flags, folder.path / "printed", error)) return nullptr;
   std::istringstream printed(read_file(folder.path / "printed"));
   for (std::string line; std::getline(printed, line);) {
     if (line.find("__generic") == std::string::npos) continue;
-    error = "program_source: error: a pointer or reference without an address space:" + in_metal(line);
+    error =
+        "program_source: error: a pointer or reference without an address space:" + in_metal(line);
     return nullptr;
   }
   if (all.kernels.size() <= kFewKernels && !library->load("", error)) return nullptr;
@@ -275,9 +281,9 @@ bool Library::load(const std::string& only, std::string& error) {
   if (options_.fast_math) flags.push_back("-ffast-math");
   // A call before every access of memory: see access.hpp. Made for kernels' AddressSanitizer.
   flags.insert(flags.end(), {"-shared", "-fsanitize=kernel-address"});
-  for (const char* option :
-       {"-asan-instrumentation-with-call-threshold=0", "-asan-memory-access-callback-prefix=softmetal_",
-        "-asan-stack=0", "-asan-globals=0", "-asan-instrument-atomics=0"}) {
+  for (const char* option : {"-asan-instrumentation-with-call-threshold=0",
+                             "-asan-memory-access-callback-prefix=softmetal_", "-asan-stack=0",
+                             "-asan-globals=0", "-asan-instrument-atomics=0"}) {
     flags.insert(flags.end(), {"-mllvm", option});
   }
   if (!clang_to(folder, t.text, flags, out, error)) return false;
@@ -291,8 +297,8 @@ bool Library::load(const std::string& only, std::string& error) {
     f->kernel = t.kernels[i];
     const std::string& name = f->kernel.name;
     f->entry = reinterpret_cast<Entry>(dlsym(code, ("softmetal_entry_" + name).c_str()));
-    const auto sizes =
-        reinterpret_cast<void (*)(std::uint64_t*)>(dlsym(code, ("softmetal_describe_" + name).c_str()));
+    const auto sizes = reinterpret_cast<void (*)(std::uint64_t*)>(
+        dlsym(code, ("softmetal_describe_" + name).c_str()));
     if (f->entry == nullptr || sizes == nullptr) {
       error = "the compiled kernels have no entry for " + name;
       return false;

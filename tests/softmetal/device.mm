@@ -130,7 +130,8 @@ const char* const kArchiveMagic = "softmetal archive 1";
 @implementation SoftBuffer
 - (void)dealloc {
   if (core != nullptr && (*core)->borrowers > 0) {
-    fault((*core)->describe() + " was released while a command buffer that does not retain it used it");
+    fault((*core)->describe() +
+          " was released while a command buffer that does not retain it used it");
   }
   delete core;
   [super dealloc];
@@ -223,10 +224,11 @@ std::string key_of(SoftFunction* function) {
 }
 - (BOOL)addComputePipelineFunctionsWithDescriptor:(MTLComputePipelineDescriptor*)descriptor
                                             error:(NSError**)error {
-  id<MTLComputePipelineState> made = [device newComputePipelineStateWithDescriptor:descriptor
-                                                                          options:MTLPipelineOptionNone
-                                                                       reflection:nullptr
-                                                                            error:error];
+  id<MTLComputePipelineState> made =
+      [device newComputePipelineStateWithDescriptor:descriptor
+                                            options:MTLPipelineOptionNone
+                                         reflection:nullptr
+                                              error:error];
   if (made == nil) return NO;
   [made release];
   keys->insert(key_of((SoftFunction*)[descriptor computeFunction]));
@@ -276,7 +278,8 @@ std::string key_of(SoftFunction* function) {
          (family >= MTLGPUFamilyCommon1 && family <= MTLGPUFamilyCommon3);
 }
 
-- (id<MTLBuffer>)bufferOf:(std::shared_ptr<softmetal::Buffer>)core options:(MTLResourceOptions)options {
+- (id<MTLBuffer>)bufferOf:(std::shared_ptr<softmetal::Buffer>)core
+                  options:(MTLResourceOptions)options {
   if (core == nullptr) return nil;
   SoftBuffer* buffer = [[SoftBuffer alloc] initWithDevice:self];
   buffer->core = new std::shared_ptr<softmetal::Buffer>(core);
@@ -296,7 +299,8 @@ std::string key_of(SoftFunction* function) {
     fault("newBufferWithBytes: the storage mode is private");
   }
   id<MTLBuffer> buffer = [self newBufferWithLength:length options:options];
-  if (buffer != nil) std::copy_n(static_cast<const char*>(pointer), length, (char*)[buffer contents]);
+  if (buffer != nil)
+    std::copy_n(static_cast<const char*>(pointer), length, (char*)[buffer contents]);
   return buffer;
 }
 - (id<MTLBuffer>)newBufferWithBytesNoCopy:(void*)pointer

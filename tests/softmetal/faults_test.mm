@@ -76,8 +76,8 @@ TEST_F(SoftMetalDeathTest, ArgumentsOfTheWrongSize) {
 
 TEST_F(SoftMetalDeathTest, GroupsThatAreTooLarge) {
   const auto dispatch = [this](const char* attribute, std::size_t threads) {
-    id<MTLComputePipelineState> f =
-        pipeline(std::string(attribute) + "kernel void f(device float* y [[buffer(0)]]) { y[0] = 1; }");
+    id<MTLComputePipelineState> f = pipeline(
+        std::string(attribute) + "kernel void f(device float* y [[buffer(0)]]) { y[0] = 1; }");
     id<MTLComputeCommandEncoder> e = [commands() computeCommandEncoder];
     [e setComputePipelineState:f];
     [e setBuffer:buffer(4) offset:0 atIndex:0];
@@ -95,9 +95,12 @@ TEST_F(SoftMetalDeathTest, ThreadgroupMemoryAboveTheLimit) {
       threadgroup float a[8193];
       a[0] = 1;
       y[0] = a[0];
-    })", "f"), nil);
+    })",
+                         "f"),
+            nil);
   EXPECT_NE(log.find("kernel f: 32784 bytes of threadgroup memory, more than 32768"),
-            std::string::npos) << log;
+            std::string::npos)
+      << log;
   EXPECT_DEATH(
       {
         id<MTLComputeCommandEncoder> e = [commands() computeCommandEncoder];
@@ -130,7 +133,8 @@ TEST_F(SoftMetalDeathTest, ReadingBeforeCompletion) {
         [encode(x, y, 32) commit];
         (void)result[3];
       },
-      "the host touches byte 12 of the buffer 'result' of 128 bytes between a commit and its completion");
+      "the host touches byte 12 of the buffer 'result' of 128 bytes between a commit and its "
+      "completion");
   // What the kernel only reads may be read, but not written.
   volatile float* given = static_cast<float*>([x contents]);
   EXPECT_DEATH(
@@ -182,9 +186,8 @@ TEST_F(SoftMetalDeathTest, CallsInTheWrongOrder) {
       },
       "a new encoder before endEncoding of the one before it");
   EXPECT_DEATH([encode(x, y, 32) waitUntilCompleted], "waitUntilCompleted before commit");
-  EXPECT_DEATH([[commands() computeCommandEncoder]
-                   dispatchThreadgroups:MTLSizeMake(1, 1, 1)
-                  threadsPerThreadgroup:MTLSizeMake(1, 1, 1)],
+  EXPECT_DEATH([[commands() computeCommandEncoder] dispatchThreadgroups:MTLSizeMake(1, 1, 1)
+                                                  threadsPerThreadgroup:MTLSizeMake(1, 1, 1)],
                "a dispatch without setComputePipelineState");
   EXPECT_DEATH([[commands() computeCommandEncoder] setBuffer:x offset:128 atIndex:0],
                "setBuffer: offset 128 in the buffer of 128 bytes");
@@ -197,7 +200,8 @@ TEST_F(SoftMetalDeathTest, ABufferReleasedTooEarly) {
             [[[device newCommandQueue] autorelease] commandBufferWithUnretainedReferences];
         id<MTLComputeCommandEncoder> e = [c computeCommandEncoder];
         id<MTLBuffer> y = [device newBufferWithLength:4 options:0];
-        [e setComputePipelineState:pipeline("kernel void f(device float* y [[buffer(0)]]) { *y = 1; }")];
+        [e setComputePipelineState:pipeline(
+                                       "kernel void f(device float* y [[buffer(0)]]) { *y = 1; }")];
         [e setBuffer:y offset:0 atIndex:0];
         [e dispatchThreadgroups:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
         [e endEncoding];
@@ -226,15 +230,17 @@ TEST_F(SoftMetalDeathTest, ThreadsThatPart) {
       }
       y[t] = v;
     })");
-  EXPECT_DEATH(run(g, {buffer(128)}, 32), "kernel f: threads of a group part: thread 0 waits at the "
-               "simdgroup operation in program_source:7, thread 8 waits at the threadgroup barrier");
+  EXPECT_DEATH(
+      run(g, {buffer(128)}, 32),
+      "kernel f: threads of a group part: thread 0 waits at the "
+      "simdgroup operation in program_source:7, thread 8 waits at the threadgroup barrier");
 }
 
 // Two dispatches side by side: x to y, y to z.
 TEST_F(SoftMetalDeathTest, AMissingBarrierBetweenDispatches) {
   id<MTLComputePipelineState> f = pipeline(kDouble, "twice");
   enum class Between { Nothing, AllBuffers, Written, Other };
-  // Copies n floats from `from` of the first buffer to `to` of the second, in two dispatches.
+  // Doubles 32 floats of b[0] into b[1], then those from `from` of b[2] into b[3] from `to`.
   const auto two = [&](std::vector<Buffer> b, std::size_t from, std::size_t to, Between between,
                        MTLDispatchType type = MTLDispatchTypeConcurrent) {
     const P p = {32, 0};
@@ -256,14 +262,17 @@ TEST_F(SoftMetalDeathTest, AMissingBarrierBetweenDispatches) {
   };
   id<MTLBuffer> x = buffer(512), y = buffer(512), z = buffer(512);
   [y setLabel:@"y"];
-  EXPECT_DEATH(two({x, y, y, z}, 0, 0, Between::Nothing),
-               "kernel twice reads byte 0 of the buffer 'y' of 512 bytes, which kernel twice wrote, "
-               "without a barrier between them");
+  EXPECT_DEATH(
+      two({x, y, y, z}, 0, 0, Between::Nothing),
+      "kernel twice reads byte 0 of the buffer 'y' of 512 bytes, which kernel twice wrote, "
+      "without a barrier between them");
   EXPECT_DEATH(two({x, y, y, z}, 31, 0, Between::Nothing), "reads byte 124 of the buffer 'y'");
-  EXPECT_DEATH(two({x, y, z, y}, 0, 16, Between::Nothing),
-               "kernel twice writes byte 64 of the buffer 'y' of 512 bytes, which kernel twice wrote");
-  EXPECT_DEATH(two({y, x, z, y}, 0, 31, Between::Nothing),
-               "kernel twice writes byte 124 of the buffer 'y' of 512 bytes, which kernel twice read");
+  EXPECT_DEATH(
+      two({x, y, z, y}, 0, 16, Between::Nothing),
+      "kernel twice writes byte 64 of the buffer 'y' of 512 bytes, which kernel twice wrote");
+  EXPECT_DEATH(
+      two({y, x, z, y}, 0, 31, Between::Nothing),
+      "kernel twice writes byte 124 of the buffer 'y' of 512 bytes, which kernel twice read");
   EXPECT_DEATH(two({x, y, y, z}, 0, 0, Between::Other), "without a barrier between them");
   std::fill_n(static_cast<float*>([x contents]), 128, 3.0f);
   for (const Between b : {Between::AllBuffers, Between::Written}) {
@@ -292,9 +301,11 @@ TEST_F(SoftMetalFault, AMissingBarrierInAKernelShows) {
 }
 
 TEST_F(SoftMetalFault, TheWrongAddressSpace) {
-  const std::string inner = "kernel void f(device float* y [[buffer(0)]], constant float& v [[buffer(1)]]) ";
+  const std::string inner =
+      "kernel void f(device float* y [[buffer(0)]], constant float& v [[buffer(1)]]) ";
   refused(inner + "{ threadgroup float* p = y; }",
-          "cannot initialize a variable of type 'threadgroup float *thread' with an lvalue of type 'device float *thread'");
+          "cannot initialize a variable of type 'threadgroup float *thread' with an lvalue of type "
+          "'device float *thread'");
   refused(inner + "{ thread float* p = y; }",
           "cannot initialize a variable of type 'thread float *thread'");
   refused(inner + "{ device float* p = &v; }", "cannot initialize");
@@ -326,8 +337,9 @@ TEST_F(SoftMetalFault, WhatTheLanguageHasNot) {
   refused(kernel + "{ if constexpr (true) *y = 1; }", "C++17");
   refused("#include <cmath>\n" + kernel + "{ *y = 1; }", "'cmath' file not found");
   refused("kernel void f(device float* y) { *y = 1; }", "has no attribute such as [[buffer(0)]]");
-  refused("kernel void f(device float* y [[buffer(0)]], uint3 t [[thread_in_threadgroup]]) { *y = 1; }",
-          "[[thread_in_threadgroup]]");
+  refused(
+      "kernel void f(device float* y [[buffer(0)]], uint3 t [[thread_in_threadgroup]]) { *y = 1; }",
+      "[[thread_in_threadgroup]]");
   refused("kernel int f(device float* y [[buffer(0)]]) { return 1; }", "a kernel must return void");
 }
 
@@ -341,7 +353,8 @@ TEST_F(SoftMetalFault, FastMathIsTheDefault) {
   run(pipeline(text), {x, y}, 1);
   EXPECT_EQ(values<float>(y)[0], 1);
   NSString* source = [NSString stringWithUTF8String:(kHead + text).c_str()];
-  id<MTLLibrary> library = [[device newLibraryWithSource:source options:nil error:nullptr] autorelease];
+  id<MTLLibrary> library = [[device newLibraryWithSource:source options:nil
+                                                   error:nullptr] autorelease];
   id<MTLFunction> f = [[library newFunctionWithName:@"f"] autorelease];
   run([[device newComputePipelineStateWithFunction:f error:nullptr] autorelease], {x, y}, 1);
   EXPECT_EQ(values<float>(y)[0], 2);

@@ -36,8 +36,8 @@ class SoftMetal : public testing::Test {
   }
   id<MTLCommandBuffer> commands();
   // One dispatch with the buffers at 0, 1, …; waits.
-  void run(id<MTLComputePipelineState> what, const std::vector<Buffer>& buffers,
-           MTLSize groups, MTLSize threads);
+  void run(id<MTLComputePipelineState> what, const std::vector<Buffer>& buffers, MTLSize groups,
+           MTLSize threads);
   void run(id<MTLComputePipelineState> what, const std::vector<Buffer>& buffers,
            std::size_t threads);
 

@@ -58,8 +58,8 @@ void GroupRunner::order(std::vector<std::uint32_t>& items) {
   if (seed_ != 0) std::shuffle(items.begin(), items.end(), random_);
 }
 
-// Runs each lane that can run until it waits; true when all then were waiting for each other and can
-// run on.
+// Runs each lane that can run until it waits; true when all then were waiting for each other and
+// can run on.
 bool GroupRunner::drive_simdgroup(std::uint32_t simdgroup) {
   order(lanes_);
   for (lane_at_ = 0; lane_at_ < kSimdWidth; ++lane_at_) {
@@ -85,7 +85,8 @@ void GroupRunner::resume(std::uint32_t thread) {
   t.stack->fiber.resume();
 }
 
-// Runs the thread that it is resumed for, and those after it in the simdgroup as long as none waits.
+// Runs the thread that it is resumed for, and those after it in the simdgroup as long as none
+// waits.
 void GroupRunner::run_stack(void* argument) {
   Stack& stack = *static_cast<Stack*>(argument);
   GroupRunner& g = *stack.owner;
@@ -119,7 +120,8 @@ void GroupRunner::run_thread(std::uint32_t thread) {
   for (std::size_t d = 0; d < 3; ++d) {
     at(Position::ThreadInThreadgroup)[d] = own[d];
     at(Position::ThreadInGrid)[d] =
-        at(Position::ThreadgroupInGrid)[d] * at(Position::DispatchThreadsPerThreadgroup)[d] + own[d];
+        at(Position::ThreadgroupInGrid)[d] * at(Position::DispatchThreadsPerThreadgroup)[d] +
+        own[d];
   }
   at(Position::ThreadIndexInThreadgroup)[0] = thread;
   at(Position::ThreadIndexInSimdgroup)[0] = thread % kSimdWidth;
@@ -173,9 +175,7 @@ std::string GroupRunner::describe(std::uint32_t thread) const {
 void GroupRunner::fault_parted() const {
   for (std::uint32_t t = 0; t < count_; ++t) {
     const bool simdgroup = threads_[t].state == State::Simdgroup;
-    const std::uint32_t other =
-        simdgroup ? t / kSimdWidth * kSimdWidth
-                  : 0;
+    const std::uint32_t other = simdgroup ? t / kSimdWidth * kSimdWidth : 0;
     if (threads_[t].state != threads_[other].state || threads_[t].line != threads_[other].line) {
       fault(std::string(kernel_) + ": threads of a group part: " + describe(other) + ", " +
             describe(t));

@@ -45,8 +45,8 @@ TEST_F(SoftMetalKernelsFull, EveryKernelIsAPipeline) {
     NSString* name = [names objectAtIndex:i];
     NSError* error = nil;
     id<MTLFunction> function = [[all newFunctionWithName:name] autorelease];
-    id<MTLComputePipelineState> made = [[device newComputePipelineStateWithFunction:function
-                                                                              error:&error] autorelease];
+    id<MTLComputePipelineState> made =
+        [[device newComputePipelineStateWithFunction:function error:&error] autorelease];
     ASSERT_NE(made, nil) << [[error localizedDescription] UTF8String];
     EXPECT_LE([made staticThreadgroupMemoryLength], 32768u) << [name UTF8String];
     EXPECT_EQ([made maxTotalThreadsPerThreadgroup] % 32, 0u) << [name UTF8String];

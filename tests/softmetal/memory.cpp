@@ -230,8 +230,8 @@ std::string describe_address(const void* address, const char* doing) {
     }
     const auto first = reinterpret_cast<std::uintptr_t>(range.host ? range.buffer->host()
                                                                    : range.buffer->device());
-    const std::string where = std::to_string(static_cast<std::ptrdiff_t>(at - first)) + " of " +
-                              range.buffer->describe();
+    const std::string where =
+        std::to_string(static_cast<std::ptrdiff_t>(at - first)) + " of " + range.buffer->describe();
     if (within && range.host && doing == nullptr) {
       return "the host touches byte " + where + " between a commit and its completion";
     }

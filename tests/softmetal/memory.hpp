@@ -47,7 +47,7 @@ class Buffer {
   void protect() const;
 
   std::size_t bytes_ = 0, head_ = 0, mapped_ = 0;
-  char* host_ = nullptr;    // of the pages
+  char* host_ = nullptr;  // of the pages
   char* device_ = nullptr;
   bool wrapped_ = false;
   int protection_ = 0;  // of the host's pages when open

@@ -8,7 +8,7 @@
 
 #include "command.hpp"
 
-// What of the core an object of class C stands for.
+// What all objects have that a device makes.
 @interface SoftObject : NSObject {
   NSString* label;
   id<MTLDevice> device;
@@ -40,6 +40,7 @@
 
 namespace softmetal {
 
+// Between Foundation and the core.
 std::string text_of(NSString* text);
 NSString* ns(const std::string& text);
 void set_error(NSError** error, NSString* domain, NSInteger code, const std::string& text);

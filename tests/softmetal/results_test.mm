@@ -30,7 +30,8 @@ TEST_F(SoftMetal, EveryThreadKnowsItsPlace) {
   id<MTLComputePipelineState> f = pipeline(R"(
     kernel void f(device uint* out [[buffer(0)]], uint3 g [[thread_position_in_grid]],
                   uint3 n [[threads_per_grid]], ushort2 t [[thread_position_in_threadgroup]],
-                  uint lane [[thread_index_in_simdgroup]], uint s [[simdgroup_index_in_threadgroup]],
+                  uint lane [[thread_index_in_simdgroup]],
+                  uint s [[simdgroup_index_in_threadgroup]],
                   uint index [[thread_index_in_threadgroup]]) {
       const uint at = (g.z * n.y + g.y) * n.x + g.x;
       out[at] = index == s * 32 + lane ? t.x + 100 * t.y : 7777u;
@@ -222,7 +223,8 @@ TEST_F(SoftMetal, SimdgroupMatricesMultiply) {
     kernel void of_float(device const float* a [[buffer(0)]], device const float* b [[buffer(1)]],
                          device float* c [[buffer(2)]]) { multiply(a, b, c); }
     kernel void of_half(device const half* a [[buffer(0)]], device const half* b [[buffer(1)]],
-                        device float* c [[buffer(2)]]) { multiply(a, b, c); })", "of_float");
+                        device float* c [[buffer(2)]]) { multiply(a, b, c); })",
+                                           "of_float");
   const std::vector<float> a = random_floats(8 * 24, 3), b = random_floats(8 * 24, 4);
   id<MTLBuffer> c = buffer(64 * sizeof(float));
   run(f, {buffer_of(a), buffer_of(b), c}, 32);

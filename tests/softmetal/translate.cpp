@@ -38,14 +38,16 @@ std::vector<Token> tokens_of(std::string_view text) {
       if (end == std::string_view::npos) end = text.size();
       const std::string_view marker = text.substr(i, end - i);
       const std::size_t digit = marker.find_first_of("0123456789");
-      if (digit == 2) line = static_cast<std::uint32_t>(std::stoul(std::string(marker.substr(2)))) - 1;
+      if (digit == 2)
+        line = static_cast<std::uint32_t>(std::stoul(std::string(marker.substr(2)))) - 1;
       i = end;
     } else {
       start = false;
       std::size_t end = i + 1;
       if (word_character(c)) {
         const bool number = std::isdigit(static_cast<unsigned char>(c));
-        while (end < text.size() && (word_character(text[end]) || (number && text[end] == '.'))) ++end;
+        while (end < text.size() && (word_character(text[end]) || (number && text[end] == '.')))
+          ++end;
       } else if (c == '"' || c == '\'') {
         while (end < text.size() && text[end] != c) end += text[end] == '\\' ? 2u : 1u;
         end = std::min(end + 1, text.size());
@@ -136,7 +138,8 @@ class Translator {
   }
   std::string text_of(std::size_t i, std::size_t end) const {
     if (i >= end) return "";
-    return text_.substr(tokens_[i].at, tokens_[end - 1].at + tokens_[end - 1].text.size() - tokens_[i].at);
+    return text_.substr(tokens_[i].at,
+                        tokens_[end - 1].at + tokens_[end - 1].text.size() - tokens_[i].at);
   }
 
   // Copies one token; V(…) of a vector type V becomes softmetal_make<V>(…).
@@ -217,8 +220,9 @@ class Translator {
           --depth;
         }
       }
-      if (attribute == 0) fail(tokens_[i], "parameter '" + text_of(i, end) + "' of kernel " + k.name +
-                                               " has no attribute such as [[buffer(0)]]");
+      if (attribute == 0)
+        fail(tokens_[i], "parameter '" + text_of(i, end) + "' of kernel " + k.name +
+                             " has no attribute such as [[buffer(0)]]");
       k.parameters.push_back(parameter(k, i, attribute));
       drop(attribute, attribute_end);
       i = end + 1;
@@ -239,7 +243,8 @@ class Translator {
     const std::string where = "parameter '" + p.name + "' of kernel " + k.name;
     // [[threadgroup(n)]] has met the macro of the address space.
     if (what != "buffer" && what != "__local") {
-      fail(name, where + " has the attribute [[" + std::string(what) + "]], which software Metal has not");
+      fail(name, where + " has the attribute [[" + std::string(what) +
+                     "]], which software Metal has not");
     }
     p.kind = what == "buffer" ? Parameter::Kind::Buffer : Parameter::Kind::Threadgroup;
     p.index = static_cast<std::uint32_t>(std::stoul(std::string(tokens_[attribute + 4].text)));
@@ -308,7 +313,8 @@ class Translator {
       const std::uint32_t slot = p.index + (p.kind == Parameter::Kind::Threadgroup ? 32 : 0);
       const std::string value = "a[" + std::to_string(slot) + "]";
       call += p.reference ? "*(" + p.pointee + "*)" + value : "(" + p.type + ")" + value;
-      describe += " out[" + std::to_string(slot) + "] = softmetal_sizeof<" + p.pointee + ">::bytes;";
+      describe +=
+          " out[" + std::to_string(slot) + "] = softmetal_sizeof<" + p.pointee + ">::bytes;";
     }
     out_.text += " extern \"C\" void softmetal_entry_" + k.name +
                  "(__private const ulong* a, __private const softmetal_positions* p) { " + k.name +

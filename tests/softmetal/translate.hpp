@@ -30,8 +30,8 @@ struct Parameter {
   enum class Kind : std::uint8_t { Buffer, Threadgroup, Position };
   Kind kind = Kind::Buffer;
   std::string name;
-  std::string type;     // as written, with the address space
-  std::string pointee;  // of pointers and references
+  std::string type;         // as written, with the address space
+  std::string pointee;      // of pointers and references
   std::uint32_t index = 0;  // of [[buffer(n)]] or [[threadgroup(n)]]; the Position
   bool writable = false;    // a pointer to what is not const in device memory
   bool reference = false;
@@ -41,11 +41,11 @@ struct Parameter {
 struct Kernel {
   std::string name;
   std::vector<Parameter> parameters;
-  std::uint32_t max_threads = 1024;         // [[max_total_threads_per_threadgroup(n)]]
-  std::vector<std::uint64_t> threadgroup;   // bytes of its variables; known after compiling
+  std::uint32_t max_threads = 1024;        // [[max_total_threads_per_threadgroup(n)]]
+  std::vector<std::uint64_t> threadgroup;  // bytes of its variables; known after compiling
 };
 
-// What the text has that is no Metal, or that software Metal does not have. "program_source:12: …".
+// The text has what Metal or software Metal has not. "program_source:12: …".
 struct TranslationError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -11,7 +11,9 @@ namespace metal {
   inline T min(T a, T b) { return a < b ? a : b; }                                 \
   inline T max(T a, T b) { return a > b ? a : b; }                                 \
   inline T clamp(T a, T low, T high) { return min(max(a, low), high); }            \
-  inline T popcount(T a) { return T(__builtin_popcountl(ulong(a) & (~0ul >> (64 - 8 * sizeof(T))))); } \
+  inline T popcount(T a) {                                                         \
+    return T(__builtin_popcountl(ulong(a) & (~0ul >> (64 - 8 * sizeof(T)))));      \
+  }                                                                                \
   inline T clz(T a) {                                                              \
     const ulong v = ulong(a) & (~0ul >> (64 - 8 * sizeof(T)));                     \
     return T(v == 0 ? 8 * sizeof(T) : __builtin_clzl(v) - (64 - 8 * sizeof(T)));   \

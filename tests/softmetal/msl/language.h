@@ -67,7 +67,7 @@ SOFTMETAL_VECTORS(float)
 #define M_LOG2E_F 1.44269504088896340736f
 #define M_E_F 2.71828182845904523536f
 
-// The program that runs the kernels; see ../runtime.c. What a thread gives to its simdgroup comes
+// Functions of the program that runs the kernels; see ../group.cpp. What a thread gives to its simdgroup comes
 // back as 32 values, 16 bytes apart.
 struct softmetal_slots {
   ulong bytes[64];
