@@ -76,3 +76,10 @@ void watch_memory() {
 }
 
 }  // namespace softmetal
+
+#if defined(__SANITIZE_ADDRESS__)
+// What the Objective-C runtime and GNUstep keep for the life of the process.
+extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions() {
+  return "leak:libobjc.so\nleak:libgnustep-base.so\n";
+}
+#endif
