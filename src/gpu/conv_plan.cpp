@@ -195,18 +195,20 @@ Method fitted_down(const ConvDesc& d, DType type) {
   return best;
 }
 
-// The same of groups that keep rows in shared memory: 12 warps of them run at a time on a
-// multiprocessor.
+// The same of groups that keep rows in shared memory. A multiprocessor holds 12 warps of them; its
+// time is that of the rows of all groups that it gets, and longer where fewer warps than that hide
+// the time of reads. Narrow images leave columns of the groups idle.
 Method fitted_ring(const ConvDesc& d, DType type) {
   const RingShape shape = ring_shape(d, type);
-  const std::int64_t at_once = 132 * (12 / divide_up(shape.threads(), 32));
-  const std::int64_t columns = shape.slabs * shape.tiles;
   Method best;
+  if (d.W_out * 2 <= tk::kRingAcross * tk::kRingPixels / 2) return best;
   std::int64_t least = 0;
   for (std::int64_t down = d.kH; down <= std::min(shape.rows, kMostRows); ++down) {
-    const std::int64_t groups = columns * divide_up(shape.rows, down);
-    if (groups < at_once / 2) break;
-    const std::int64_t cost = divide_up(groups, at_once) * (down + d.kH - 1);
+    const std::int64_t groups = shape.slabs * shape.tiles * divide_up(shape.rows, down);
+    const std::int64_t turns = divide_up(groups, 132);
+    const std::int64_t warps = turns * divide_up(shape.threads(), 32);
+    if (warps < 6) break;
+    const std::int64_t cost = warps * (down + d.kH - 1) * (warps < 12 ? 108 : 100);
     if (least != 0 && cost >= least) continue;
     least = cost;
     best = depthwise_ring(d, type, static_cast<int>(down));

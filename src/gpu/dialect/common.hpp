@@ -80,6 +80,19 @@ TK_FN float tk_erf(float v) {
 }
 #endif
 
+#if defined(TK_CLIP_HALVES_IN_COMMON)
+TK_FN tk_u32 tk_clip_halves(tk_u32 pair, tk_u32 low, tk_u32 high) {
+  tk_u32 clipped = 0;
+  for (int shift = 0; shift < 32; shift += 16) {
+    const float v =
+        tk_clip(tk_half_to_float(tk_u16(pair >> shift)), tk_half_to_float(tk_u16(low >> shift)),
+                tk_half_to_float(tk_u16(high >> shift)));
+    clipped |= tk_u32(tk_float_to_half(v)) << shift;
+  }
+  return clipped;
+}
+#endif
+
 #if defined(TK_WARP_TREES_IN_COMMON)
 TK_FN float tk_warp_sum(TK_CTX c, float v) {
   TK_UNROLL for (int step = 16; step > 0; step >>= 1) v = v + tk_warp_xor(c, v, step);

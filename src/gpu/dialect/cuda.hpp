@@ -83,6 +83,10 @@ TK_FN float tk_clip(float v, float low, float high) {
   asm("max.NaN.f32 %0, %0, %1;\n\tmin.NaN.f32 %0, %0, %2;" : "+f"(v) : "f"(low), "f"(high));
   return v;
 }
+TK_FN tk_u32 tk_clip_halves(tk_u32 pair, tk_u32 low, tk_u32 high) {
+  asm("max.NaN.f16x2 %0, %0, %1;\n\tmin.NaN.f16x2 %0, %0, %2;" : "+r"(pair) : "r"(low), "r"(high));
+  return pair;
+}
 #define TK_FUNCTION(name)          \
   TK_FN float tk_##name(float v) { \
     return name##f(v);             \

@@ -162,3 +162,5 @@ inline void tk_async_wait() {
 }
 
 }  // namespace tk
+
+#define TK_CLIP_HALVES_IN_COMMON

@@ -85,3 +85,4 @@ void tk_async_wait();
 }  // namespace tk
 
 #define TK_WARP_TREES_IN_COMMON
+#define TK_CLIP_HALVES_IN_COMMON

@@ -126,4 +126,5 @@ inline void tk_async_wait() {}
 #define TK_MATRIX_UNITS
 #endif
 #define TK_WARP_TREES_IN_COMMON
+#define TK_CLIP_HALVES_IN_COMMON
 #define TK_ERF_IN_COMMON

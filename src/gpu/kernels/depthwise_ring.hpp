@@ -120,26 +120,37 @@ TK_FN void tk_ring_edge(TK_PARAM DepthwiseRingParams& p, TK_LOCAL tk_ring_way<T,
   way.until =
       tk_imin(way.rows, start + tk_imin(p.window.pT + p.window.H - (K - 1), p.oH + (K - 1)));
 }
-// The row that is done, without residual or slopes.
-template <class T, int K>
-TK_FN void tk_ring_store(TK_PARAM DepthwiseRingParams& p, TK_LOCAL tk_ring_way<T, K>& way) {
-  tk_results<kRingPixels, 1, 2> sum;
-  tk_vec<2> bias;
-  TK_UNROLL for (int v = 0; v < 2; ++v) {
-    bias.v[v] = way.bias[v];
-    TK_UNROLL for (int o = 0; o < kRingPixels; ++o) sum.v[o][v] = way.sum[K - 1][o][v];
-  }
+// The row that is done, without residual or slopes. A clip comes after rounding to f16: with bounds
+// that are rounded too that gives the same, as rounding keeps the order.
+template <int K>
+TK_FN void tk_ring_store(TK_PARAM DepthwiseRingParams& p, TK_LOCAL tk_ring_way<tk_half, K>& way) {
+  typedef tk_packed<tk_half, 2> Pair;
   if (p.epilogue.act <= kActClip && p.epilogue.vectors) {
-    tk_finish_plain(p.epilogue, bias, way.columns, way.y, sum);
+    tk_vec<2> a, b;
+    tk_words<1> low, high;
+    tk_fill_vec(p.epilogue.a, a);
+    tk_fill_vec(p.epilogue.b, b);
+    Pair::narrow(a, low);
+    Pair::narrow(b, high);
+    TK_GLOBAL tk_half* y = way.y;
+    TK_UNROLL for (int o = 0; o < kRingPixels; ++o) {
+      tk_vec<2> r;
+      TK_UNROLL for (int v = 0; v < 2; ++v) r.v[v] = way.sum[K - 1][o][v] + way.bias[v];
+      tk_words<1> pair;
+      Pair::narrow(r, pair);
+      pair.v[0] = tk_clip_halves(pair.v[0], low.v[0], high.v[0]);
+      if (o < way.columns) tk_store_words(y, pair);
+      y += tk_i64(p.epilogue.y_stride);
+    }
   } else {
     // One copy of the long code: each turn takes the first sum, and the others move up.
     TK_NO_UNROLL for (int n = 0; n < 2 * tk_imin(way.columns, kRingPixels); ++n) {
-      const float add = n % 2 == 0 ? bias.v[0] : bias.v[1];
+      const float add = n % 2 == 0 ? way.bias[0] : way.bias[1];
       tk_store(way.y + (n / 2 * p.epilogue.y_stride + n % 2),
-               tk_act(p.epilogue, sum.v[0][0] + add));
+               tk_act(p.epilogue, way.sum[K - 1][0][0] + add));
       TK_UNROLL for (int o = 0; o < kRingPixels; ++o) {
-        sum.v[o][0] = sum.v[o][1];
-        if (o + 1 < kRingPixels) sum.v[o][1] = sum.v[o + 1][0];
+        way.sum[K - 1][o][0] = way.sum[K - 1][o][1];
+        if (o + 1 < kRingPixels) way.sum[K - 1][o][1] = way.sum[K - 1][o + 1][0];
       }
     }
   }
@@ -166,7 +177,7 @@ TK_FN void tk_ring_run(TK_CTX c, TK_PARAM DepthwiseRingParams& p, TK_LOCAL tk_ri
     TK_UNROLL for (int t = K - 1; t >= 0; --t) {
       tk_ring_add<T, K>(way, in, t, row && tk_u32(way.i - t) < tk_u32(way.rows));
     }
-    if (done) tk_ring_store<T, K>(p, way);
+    if (done) tk_ring_store<K>(p, way);
     tk_ring_advance<T, K>(way);
     if (way.i < way.steady) continue;
     TK_NO_UNROLL while (way.i < way.until) {
@@ -176,7 +187,7 @@ TK_FN void tk_ring_run(TK_CTX c, TK_PARAM DepthwiseRingParams& p, TK_LOCAL tk_ri
       tk_async_commit();
       tk_ring_read<T, K>(way.from + way.slot * tk_ring<T, K>::kRow, in);
       TK_UNROLL for (int t = K - 1; t >= 0; --t) tk_ring_add<T, K>(way, in, t, true);
-      tk_ring_store<T, K>(p, way);
+      tk_ring_store<K>(p, way);
       tk_ring_advance<T, K>(way);
     }
   }
@@ -222,18 +233,6 @@ TK_FN void depthwise_ring(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
       way.take |= 1 << q;
     }
   }
-  TK_UNROLL for (int i = 0; i < K - 1; ++i) {
-    int next = way.first + i;
-    if (next >= way.end) way.take &= kRingOut;
-    tk_divmod(next, p.period);
-    if (tk_u32(next - p.window.pT) < tk_u32(p.window.H)) {
-      way.ahead = i;
-      tk_ring_fetch<T, K>(way, p.x_row, s);
-    }
-    tk_async_commit();
-  }
-  way.ahead = K - 1;
-
   const bool live = channel < p.channels;
   TK_UNROLL for (int r = 0; r < K; ++r) {
     tk_vec<2> taps[K];
@@ -248,6 +247,17 @@ TK_FN void depthwise_ring(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
       TK_UNROLL for (int o = 0; o < kRingPixels; ++o) way.sum[t][o][v] = 0.0f;
     }
   }
+  TK_UNROLL for (int i = 0; i < K - 1; ++i) {
+    int next = way.first + i;
+    if (next >= way.end) way.take &= kRingOut;
+    tk_divmod(next, p.period);
+    if (tk_u32(next - p.window.pT) < tk_u32(p.window.H)) {
+      way.ahead = i;
+      tk_ring_fetch<T, K>(way, p.x_row, s);
+    }
+    tk_async_commit();
+  }
+  way.ahead = K - 1;
   const tk_i64 place = (tk_i64(which * p.images + image) * p.oH + tk_imin(at, p.oH)) * p.oW;
   way.columns = live ? p.oW - (left + own) : 0;
   way.y = y + ((place + left + own) * p.epilogue.y_stride + channel);
