@@ -1,4 +1,6 @@
 // Functional control flow, and calls. (Frames and Switch are read by scope.cpp.)
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "formats/tf/loops.hpp"
 #include "formats/tf/ops/operators.hpp"
@@ -68,10 +70,6 @@ std::vector<ValueId> choose(NodeContext& c, Builder& b, ValueId index,
   const std::string name = fmt::format("{}/{}", c.name(), k);
   const ValueId condition = ops::binary(g, name, ops::BinaryFn::Equal, index,
                                         g.add_constant(name, Tensor::scalar<std::int32_t>(k)));
-  if (const auto known = formats::known_truth(g.fact(condition))) {
-    return *known ? c.functions().call(functions[0], b, arguments)
-                  : choose(c, b, index, arguments, functions.subspan(1), k + 1);
-  }
   const auto body = [&](bool taken) {
     return c.functions().body(b, {}, [&](Builder& inner, std::span<const ValueId>) {
       std::vector<ValueId> captured;
@@ -98,6 +96,11 @@ std::vector<ValueId> import_case(NodeContext& c) {
   check(c.fact(0).rank() == 0 && c.fact(0).dtype == DType::I32, ErrorKind::Shape,
         "input 0 'branch_index' is {}, expected an i32", c.fact(0).str());
   const std::vector<ValueId> arguments(c.given().begin() + 1, c.given().end());
+  if (const auto& known = c.fact(0).value) {
+    const auto at = static_cast<std::size_t>(known->span<std::int32_t>()[0]);  // wraps if negative
+    const std::size_t chosen = std::min(at, branches->strings.size() - 1);
+    return c.functions().call(branches->strings[chosen], c.builder(), arguments);
+  }
   return choose(c, c.builder(), c.in(0), arguments, branches->strings, 0);
 }
 
