@@ -125,6 +125,9 @@ TEST(MaxRoiPool, CellsShareRows) {
   expect_near(run(op, {x, boxes}), {12, 14, 17, 19, 0, 0, 0, 0});
   error_of([&] { run(op, {x, floats({1, 5}, {1, 0, 0, 2, 2})}); });
   error_of([&] { run(op, {x, floats({1, 5}, {0, NAN, 0, 2, 2})}); });
+  // Finite corners, but no finite size.
+  op.scale = 1;
+  error_of([&] { run(op, {x, floats({1, 5}, {0, -3e38f, 0, 3e38f, 2})}); });
 }
 
 TEST(NonMaxSuppression, DropsOverlap) {

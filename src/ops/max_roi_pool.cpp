@@ -22,8 +22,8 @@ Span span_of(double from, double to, double scale, std::int64_t i, std::int64_t 
     return std::round(static_cast<float>(v) * static_cast<float>(scale));
   };
   const float first = corner(from), last = corner(to);
-  check(std::isfinite(first) && std::isfinite(last), ErrorKind::Shape,
-        "box from {} to {} is not finite", from, to);
+  check(std::isfinite(first) && std::isfinite(last) && std::isfinite(last - first),
+        ErrorKind::Shape, "box from {} to {} is not finite", from, to);
   const float bin = std::max(last - first + 1, 1.0f) / static_cast<float>(out);
   const auto inside = [&](float v) {
     return static_cast<std::int64_t>(std::clamp(v + first, 0.0f, static_cast<float>(size)));
