@@ -9,11 +9,21 @@ namespace treadle::onnx {
 
 namespace {
 
+// What is taken of a cache.
+void check_table(NodeContext& ctx, ValueId table, std::string_view name) {
+  const SymShape& shape = ctx.graph().fact(table).shape;
+  check(shape.size() == 3, ErrorKind::Shape,
+        "the {} of the positions has shape {}, expected [batch, sequence, size / 2]", name,
+        str(shape));
+}
+
 // x, [B, S, hidden] or [B, H, S, D], rotated. `cos` and `sin`: [B or 1, S, size/2].
 ValueId rotate_any(NodeContext& ctx, ValueId x, ValueId cos, ValueId sin, std::int64_t heads) {
   const int rank = ctx.graph().fact(x).rank();
   check(rank == 3 || rank == 4, ErrorKind::Shape, "input 0 has shape {}, expected rank 3 or 4",
         str(ctx.graph().fact(x).shape));
+  check_table(ctx, cos, "cos");
+  check_table(ctx, sin, "sin");
   const Dim size = ctx.graph().fact(cos).shape.at(2) * 2;
   if (rank == 3) x = nn::split_heads(ctx, x, heads);
   const ValueId y = nn::rotate(ctx, x, nn::unsqueeze(ctx, cos, {1}), nn::unsqueeze(ctx, sin, {1}),
@@ -46,6 +56,7 @@ std::vector<ValueId> import_ms_rotary_embedding(NodeContext& ctx) {
   }
   const ValueId cos = ctx.add1(make_op<ops::Gather>(0), {ctx.in(2), positions});
   const ValueId sin = ctx.add1(make_op<ops::Gather>(0), {ctx.in(3), positions});
+  check_table(ctx, cos, "cos");
   std::int64_t heads = ctx.int_attr("num_heads", 0);
   if (heads == 0 && x.size() == 3) {
     if (!x[2].is_const() || !g.fact(cos).shape.at(2).is_const())
