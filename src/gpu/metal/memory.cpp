@@ -1,6 +1,7 @@
 #include "gpu/metal/memory.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.hpp"
 #include "base/pages.hpp"
@@ -18,7 +19,9 @@ class Memory::Buffer final : public DeviceBuffer {
 };
 
 DeviceBufferPtr Memory::allocate(std::size_t bytes, std::string_view what) {
-  return add(scratch(bytes, what), bytes);
+  BlockPtr block = scratch(bytes, what);
+  const std::lock_guard lock(mutex_);
+  return add(std::move(block), bytes);
 }
 
 BlockPtr Memory::scratch(std::size_t bytes, std::string_view what) const {
@@ -48,9 +51,11 @@ DeviceBufferPtr Memory::wrap(const void* data, std::size_t bytes, std::shared_pt
   if (bytes < kMapFrom || device_address(data) % page != 0 || size > facts_.largest_buffer) {
     return nullptr;
   }
-  {
-    const std::lock_guard lock(mutex_);
-    if (blocks_.contains(device_address(data))) return nullptr;  // one buffer an address
+  const std::lock_guard lock(mutex_);
+  // One buffer an address: constants may be the same bytes, or some of another's.
+  const auto after = blocks_.lower_bound(device_address(data) + bytes);
+  if (after != blocks_.begin() && std::prev(after)->second->end > device_address(data)) {
+    return nullptr;
   }
   const auto block = std::make_shared<Block>();
   // Nothing writes to it, but Metal has no buffers of constant memory.
@@ -65,7 +70,6 @@ DeviceBufferPtr Memory::wrap(const void* data, std::size_t bytes, std::shared_pt
 
 DeviceBufferPtr Memory::add(BlockPtr block, std::size_t bytes) {
   const DeviceAddress address = block->begin;
-  const std::lock_guard lock(mutex_);
   if (!block->owner) in_use_ += bytes;
   peak_ = std::max(peak_, in_use_);
   blocks_.emplace(address, std::move(block));

@@ -46,6 +46,7 @@ class Memory : public std::enable_shared_from_this<Memory> {
 
  private:
   class Buffer;
+  // With the lock, to which release() comes only later.
   DeviceBufferPtr add(BlockPtr block, std::size_t bytes);
   void release(DeviceAddress address, std::size_t bytes) noexcept;
 
