@@ -48,6 +48,21 @@ std::vector<float> run1(const Graph& g, std::vector<Value> inputs) {
 const std::string kX = value("x", 1, {"2"});
 const std::string kY = value("y", 1, {"2"});
 
+TEST(OnnxLoad, RotaryEmbeddingChecksItsCaches) {
+  const std::string in = value("x", 1, {"1", "4", "8"});
+  const auto of = [&](std::vector<std::int64_t> cache, const std::vector<float>& values) {
+    return error_of(
+        model({{node("RotaryEmbedding", {"x", "p", "c", "c"}, {"y"}, {}, "com.microsoft")},
+               {in, value("p", 7, {"1", "4"})},
+               {value("y", 1, {"1", "4", "8"})},
+               {floats("c", std::move(cache), values)}},
+              {opset("", 17), opset("com.microsoft", 1)}));
+  };
+  EXPECT_EQ(of({4, 2}, std::vector<float>(8)), "no error");
+  EXPECT_TRUE(contains(of({4}, std::vector<float>(4)),
+                       {"RotaryEmbedding", "the cos of the positions has shape [1, 4]"}));
+}
+
 // A scale of one element is a scalar; so is then its zero point, whose size is a symbol.
 TEST(OnnxLoad, ZeroPointWithASymbolicSize) {
   const auto g = load_text(model({{node("DequantizeLinear", {"x", "s", "z"}, {"y"})},

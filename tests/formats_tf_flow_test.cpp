@@ -227,5 +227,61 @@ TEST(TfFlow, ManyConditionsInARow) {
   EXPECT_EQ(message(n, at), "");
 }
 
+// A known index takes its branch at once; the last one stands for every other index.
+TEST(TfFlow, ACaseOfManyBranches) {
+  const auto attr = [](const std::string& key, const std::string& value) {
+    std::string entry;
+    pbf_writer e(entry);
+    e.add_string(1, key);
+    e.add_message(2, value);
+    return entry;
+  };
+  std::string list, value, type, index, tensor, choose, argument, signature, function, library, out;
+  pbf_writer branches(list);
+  for (int i = 0; i < 200'000; ++i) branches.add_message(9, std::string("\n\x01g", 3));
+  pbf_writer(value).add_message(1, list);
+  pbf_writer c(choose);
+  c.add_string(1, "choose");
+  c.add_string(2, "Case");
+  c.add_string(3, "i");
+  c.add_string(3, "x");
+  c.add_message(5, attr("branches", value));
+  pbf_writer(type).add_int64(6, 3);
+  pbf_writer t(tensor);
+  t.add_int32(1, 3);
+  t.add_message(2, std::string());
+  t.add_int32(7, -1);
+  value.clear();
+  pbf_writer(value).add_message(8, tensor);
+  pbf_writer i(index);
+  i.add_string(1, "i");
+  i.add_string(2, "Const");
+  i.add_message(5, attr("dtype", type));
+  i.add_message(5, attr("value", value));
+  // g(v) → v
+  pbf_writer a(argument);
+  a.add_string(1, "v");
+  a.add_int64(3, 1);
+  pbf_writer s(signature);
+  s.add_string(1, "g");
+  s.add_message(2, argument);
+  s.add_message(3, argument);
+  std::string result;
+  pbf_writer r(result);
+  r.add_string(1, "v");
+  r.add_string(2, "v");
+  pbf_writer f(function);
+  f.add_message(1, signature);
+  f.add_message(4, result);
+  pbf_writer(library).add_message(1, function);
+  pbf_writer w(out);
+  w.add_message(1, node("x", "Placeholder", {}));
+  w.add_message(1, index);
+  w.add_message(1, choose);
+  w.add_message(2, library);
+  const Graph g = load(MappedFile::from_memory(out), "m.pb");
+  EXPECT_EQ(evaluate(g, {Tensor::scalar<float>(3)})[0].tensor().span<float>()[0], 3);
+}
+
 }  // namespace
 }  // namespace treadle::tf
