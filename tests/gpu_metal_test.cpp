@@ -188,7 +188,8 @@ TEST_F(GpuMetal, ConstantsAtAPageAreNotCopied) {
   EXPECT_NE(keep(page / 4, 4 * page)->address(), device_address(numbers.data() + page / 4));
   EXPECT_NE(keep(0, whole->bytes())->address(), wrapped->address());
   // Some of the bytes of another constant, from a page on.
-  EXPECT_NE(keep(page / 4, whole->bytes() / 2)->address(), device_address(numbers.data() + page / 4));
+  EXPECT_NE(keep(page / 4, whole->bytes() / 2)->address(),
+            device_address(numbers.data() + page / 4));
   wrapped = nullptr;
   EXPECT_EQ(whole.use_count(), 1);
 }
