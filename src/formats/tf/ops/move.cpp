@@ -15,6 +15,8 @@
 namespace treadle::tf {
 namespace {
 
+constexpr std::int64_t kMostParts = 65536;  // that a node splits its input into, evenly
+
 std::int64_t one_int(NodeContext& c, std::size_t i) {
   const auto v = c.constant_ints(i);
   check(v.size() == 1, ErrorKind::Shape, "input {} has {} elements, expected 1", i, v.size());
@@ -156,6 +158,7 @@ std::vector<ValueId> import_pack(NodeContext& c) {
 std::vector<ValueId> import_unpack(NodeContext& c) {
   const std::int64_t axis = ops::normal_axis(c.int_attr("axis", 0), c.fact(0).rank());
   const std::int64_t num = c.int_attr("num", 0);
+  check(num >= 0 && num <= kMostParts, ErrorKind::Parse, "attribute 'num' is {}", num);
   const Dim& size = c.fact(0).shape[static_cast<std::size_t>(axis)];
   check_sizes(size.is(num), {size}, "axis {} has size {}, attribute 'num' is {}", axis, size.str(),
               num);
@@ -170,7 +173,7 @@ std::vector<ValueId> import_unpack(NodeContext& c) {
 std::vector<ValueId> import_split(NodeContext& c) {
   const std::int64_t axis = ops::normal_axis(one_int(c, 0), c.fact(1).rank());
   const std::int64_t num = c.int_attr("num_split", 1);
-  check(num > 0 && num <= 65536, ErrorKind::Parse, "attribute 'num_split' is {}", num);
+  check(num > 0 && num <= kMostParts, ErrorKind::Parse, "attribute 'num_split' is {}", num);
   const Dim& size = c.fact(1).shape[static_cast<std::size_t>(axis)];
   const auto each = exact_div(size, num);
   check_sizes(each.has_value(), {size}, "axis {} of size {} does not split into {} parts", axis,
