@@ -471,6 +471,12 @@ def found_by_fuzzing():
         seq_len_max=np.int64(1), x=tf.expand_dims(x, 0), cs_prev=y, h_prev=y, **weights)[6], shapes=unknown)
     case("fake_quant_of_unknown_sizes", {"x": normal(2, 3), "y": normal(2, 3)}, lambda x, y: raw.FakeQuantWithMinMaxVarsPerChannel(
         inputs=x, min=-tf.abs(y[0]), max=tf.abs(y[1])), shapes=unknown)
+    # Ranges beside 0, turned round, and of one number: NaN.
+    ends = {"low": np.float32([1, -3, 3, 2]), "high": np.float32([3, -1, 1, 2])}
+    case("fake_quant_any_range", {"x": 4 * normal(5, 4), **ends}, lambda x, low, high: [
+        raw.FakeQuantWithMinMaxVarsPerChannel(inputs=x, min=low, max=high),
+        raw.FakeQuantWithMinMaxVarsPerChannel(inputs=x, min=ends["low"], max=ends["high"]),
+        raw.FakeQuantWithMinMaxVars(inputs=x, min=low[0], max=high[0], num_bits=4)])
 
 
 def main():

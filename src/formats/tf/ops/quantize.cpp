@@ -40,30 +40,19 @@ ValueId fake_quant(NodeContext& c, ValueId low, ValueId high) {
   const ValueId shifted = sub(x, from);
   const ValueId steps =
       rounded(sub(divides ? div(shifted, step) : mul(shifted, inverse), steps_to_zero));
-  const ValueId empty = c.binary(BinaryFn::Equal, span, number(0));
+  const ValueId size = add(c.unary(UnaryFn::Abs, low), c.unary(UnaryFn::Abs, high));
+  const ValueId empty = c.binary(BinaryFn::Equal, size, number(0));  // both ends are 0
   return c.select(empty, number(0), mul(steps, step));
-}
-
-// Throws Unsupported error where a range is known and not one around 0.
-void check_range(NodeContext& c, ValueId low, ValueId high) {
-  const auto l = c.graph().fact(low).value, h = c.graph().fact(high).value;
-  if (!l || !h) return;
-  const auto lows = l->to_f64(), highs = h->to_f64();
-  for (std::size_t i = 0; i < std::min(lows.size(), highs.size()); ++i) {
-    check(lows[i] <= 0 && highs[i] >= 0, ErrorKind::Unsupported,
-          "the range is {} to {}, expected one around 0", lows[i], highs[i]);
-  }
 }
 
 }  // namespace
 
 std::vector<ValueId> import_fake_quant_args(NodeContext& c) {
-  const auto number = [&](const char* name, double fallback) {
-    return c.constant(Tensor::scalar<float>(static_cast<float>(c.float_attr(name, fallback))));
-  };
-  const ValueId low = number("min", -6), high = number("max", 6);
-  check_range(c, low, high);
-  return {fake_quant(c, low, high)};
+  const auto low = static_cast<float>(c.float_attr("min", -6));
+  const auto high = static_cast<float>(c.float_attr("max", 6));
+  check(low < high, ErrorKind::Parse, "attribute 'min' is {}, expected less than 'max', {}", low,
+        high);
+  return {fake_quant(c, c.constant(Tensor::scalar(low)), c.constant(Tensor::scalar(high)))};
 }
 
 std::vector<ValueId> import_fake_quant_vars(NodeContext& c) {
@@ -78,7 +67,6 @@ std::vector<ValueId> import_fake_quant_vars(NodeContext& c) {
     for (std::size_t i = 1; i < 3; ++i)
       ops::agree(c.fact(i).shape[0], c.fact(0).shape.back(), "elements of the range and channels");
   }
-  check_range(c, c.in(1), c.in(2));
   return {fake_quant(c, c.in(1), c.in(2))};
 }
 
