@@ -1,4 +1,6 @@
 // StridedSlice with its five masks.
+#include <bit>
+
 #include "base/error.hpp"
 #include "formats/tf/ops/operators.hpp"
 #include "ops/axis.hpp"
@@ -24,8 +26,10 @@ std::vector<SliceItem> slice_items(NodeContext& c, std::size_t entries, int rank
   const std::int64_t ellipsis = c.int_attr("ellipsis_mask", 0),
                      new_axis = c.int_attr("new_axis_mask", 0),
                      shrink = c.int_attr("shrink_axis_mask", 0);
-  check(entries <= 63 && (ellipsis & (ellipsis - 1)) == 0, ErrorKind::Parse,
-        "attribute 'ellipsis_mask' is {}", ellipsis);
+  check(entries <= 63, ErrorKind::Parse, "input 3 'strides' has {} elements, expected 63 or less",
+        entries);
+  check(std::popcount(static_cast<std::uint64_t>(ellipsis)) <= 1, ErrorKind::Parse,
+        "attribute 'ellipsis_mask' is {}, expected one bit or none", ellipsis);
   std::size_t used = 0;
   for (std::size_t i = 0; i < entries; ++i) {
     if (!bit(ellipsis, i) && !bit(new_axis, i)) ++used;
