@@ -198,6 +198,23 @@ TEST(TfFlow, CheckListsEachProblem) {
   EXPECT_NE(rest.find("'d' (Softmax"), std::string::npos) << rest;
 }
 
+// Outputs that are not of the type of what their node computes with.
+TEST(TfInterface, TypesOfOutputs) {
+  std::string out;
+  pbf_writer w(out);
+  w.add_message(1, node("x", "Placeholder", {}));
+  w.add_message(1, node("rank", "Rank", {"x"}));
+  w.add_message(1, node("where", "Where", {"x"}));
+  w.add_message(1, node("top", "TopKV2", {"x", "rank"}));
+  w.add_message(1, node("nan", "IsNan", {"x"}));
+  LoadOptions options;
+  options.outputs = {"rank", "where", "top", "top:1", "nan"};
+  const auto found = interface(MappedFile::from_memory(out), "m.pb", options);
+  std::vector<DType> types;
+  for (const auto& o : found.outputs) types.push_back(o.fact.dtype);
+  EXPECT_EQ(types, (std::vector{DType::I32, DType::I64, DType::F32, DType::I32, DType::Bool}));
+}
+
 TEST(TfFlow, DeepNesting) {
   std::map<std::string, std::string> n;
   n["x"] = node("x", "Placeholder", {});

@@ -8,18 +8,52 @@
 namespace treadle::tf {
 namespace {
 
-// What a node's attributes say of the type of its first output; f32 where they say nothing.
-DType output_type(const NodeDef& n) {
+// Outputs that are not of the type T of their node, unless its attributes name another.
+struct Indices {
+  std::string_view op;
+  std::uint32_t output;
+  DType type;
+};
+constexpr Indices kIndices[] = {{"ArgMax", 0, DType::I64},
+                                {"ArgMin", 0, DType::I64},
+                                {"NonMaxSuppression", 0, DType::I32},
+                                {"NonMaxSuppressionV2", 0, DType::I32},
+                                {"NonMaxSuppressionV3", 0, DType::I32},
+                                {"NonMaxSuppressionV4", 0, DType::I32},
+                                {"NonMaxSuppressionV4", 1, DType::I32},
+                                {"NonMaxSuppressionV5", 0, DType::I32},
+                                {"NonMaxSuppressionV5", 2, DType::I32},
+                                {"Rank", 0, DType::I32},
+                                {"Shape", 0, DType::I32},
+                                {"Size", 0, DType::I32},
+                                {"TensorArraySizeV3", 0, DType::I32},
+                                {"TensorListLength", 0, DType::I32},
+                                {"TopK", 1, DType::I32},
+                                {"TopKV2", 1, DType::I32},
+                                {"Unique", 1, DType::I32},
+                                {"UniqueWithCounts", 1, DType::I32},
+                                {"UniqueWithCounts", 2, DType::I32},
+                                {"Where", 0, DType::I64}};
+
+// What a node says of the type of one of its outputs; f32 where it says nothing.
+DType output_type(const NodeDef& n, std::uint32_t output) {
   static const std::set<std::string_view> kTests{
       "Equal", "NotEqual", "Less",       "LessEqual", "Greater",    "GreaterEqual", "IsNan",
       "IsInf", "IsFinite", "LogicalAnd", "LogicalOr", "LogicalNot", "All",          "Any"};
   if (kTests.contains(n.op)) return DType::Bool;
-  for (const char* key : {"DstT", "output_type", "out_type", "dtype", "T"}) {
-    const auto it = n.attrs.find(key);
-    if (it != n.attrs.end() && it->second.kind == AttrValue::Kind::Type)
-      return dtype_of_tf(it->second.i);
+  const auto attribute = [&](std::initializer_list<const char*> keys) -> std::optional<DType> {
+    for (const char* key : keys) {
+      const auto it = n.attrs.find(key);
+      if (it != n.attrs.end() && it->second.kind == AttrValue::Kind::Type)
+        return dtype_of_tf(it->second.i);
+    }
+    return std::nullopt;
+  };
+  for (const Indices& i : kIndices) {
+    if (i.op == n.op && i.output == output)
+      return attribute({"output_type", "out_type", "out_idx", "index_type"}).value_or(i.type);
   }
-  return DType::F32;
+  return attribute({"DstT", "output_type", "out_type", "dtype", "T"}).value_or(DType::F32);
 }
 
 }  // namespace
@@ -206,7 +240,8 @@ formats::Interface Import::interface() const {
       out.inputs.push_back({std::string(nodes[i].name), input_fact(graph, nodes[i])});
   for (const std::string& name : outputs_) {
     const Edge e = nodes.find(name, "output '" + name + "'");
-    out.outputs.push_back({name, Fact::tensor(output_type(nodes[e.node]), ops::unknown_shape())});
+    out.outputs.push_back(
+        {name, Fact::tensor(output_type(nodes[e.node], e.slot), ops::unknown_shape())});
   }
   return out;
 }
