@@ -9,7 +9,8 @@ namespace treadle::cli {
 
 // {"cuda": {"devices": ["NVIDIA H200 (sm_90, 139 GiB)"], "why_not": "", "architectures": "sm_80
 // …"},
-//  "metal": {"devices": […], "why_not": "…"}, "sim": {…}}; `why_not` says why there is no device and is empty when there is one.
+//  "metal": {"devices": […], "why_not": "…"}, "sim": {…}}; `why_not` says why there is no device
+//  and is empty when there is one.
 Json devices_json();
 
 // "NVIDIA H200 (sm_90, 139 GiB), kernels for sm_80 …" or "none: …".

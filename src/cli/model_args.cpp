@@ -17,9 +17,9 @@ void add_model_args(CLI::App& app, ModelArgs& args) {
   app.add_option("--set", args.symbols, "Value of a symbol in the input shapes, e.g. batch=4");
   app.add_option("--extra-output", args.extra_outputs,
                  "Inner value that becomes an output as well");
-  app.add_option(
-         "--target", args.target,
-         "Where to run: cpu, cuda, cuda:N (device N), metal, sim (device kernels on this CPU, slow)")
+  app.add_option("--target", args.target,
+                 "Where to run: cpu, cuda, cuda:N (device N), metal, sim (device kernels on this "
+                 "CPU, slow)")
       ->capture_default_str();
   app.add_option("--on-unsupported", args.on_unsupported,
                  "With a device target, nodes that it has no kernel for: run on the cpu, or error")

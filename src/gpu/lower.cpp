@@ -166,7 +166,8 @@ std::shared_ptr<Device> device_from_name(std::string_view target) {
     if (code == std::errc() && end == digits.data() + digits.size() && ordinal >= 0)
       return make_cuda_device(ordinal);
   }
-  fail(ErrorKind::Parse, "target '{}' is not known; expected cpu, cuda, cuda:N, metal or sim", target);
+  fail(ErrorKind::Parse, "target '{}' is not known; expected cpu, cuda, cuda:N, metal or sim",
+       target);
 }
 
 }  // namespace treadle::gpu

@@ -34,9 +34,9 @@ ConvPlan choose(const kernels::ConvDesc& desc, DType type, const EpilogueDesc& e
 DeviceBufferPtr upload_weights(Device& device, DeviceQueue& queue, const ConvPlan& plan,
                                const Tensor& w, const kernels::WeightStrides& strides,
                                std::string_view what) {
-  const auto packed = std::make_shared<const Tensor>(w.dtype() == DType::F32
-                                                         ? plan.pack(w.span<float>().data(), strides)
-                                                         : plan.pack(w.to_f32().data(), strides));
+  const auto packed = std::make_shared<const Tensor>(
+      w.dtype() == DType::F32 ? plan.pack(w.span<float>().data(), strides)
+                              : plan.pack(w.to_f32().data(), strides));
   return upload_kept(device, queue, packed->data(), packed->bytes(), packed, what);
 }
 

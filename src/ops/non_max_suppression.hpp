@@ -18,13 +18,13 @@ class NonMaxSuppression final : public Operator {
   TREADLE_OPERATOR(NonMaxSuppression);
 };
 
-// Inputs boxes [B, 4], scores [B] (f32), max boxes (integer), IoU threshold, score threshold and sigma
-// (f32), one element each. Best score first (of equals the lower index), the score of a box is
-// multiplied with exp(−IoU² / (2 sigma)) for each kept one; a box whose score stays above the score
-// threshold competes again, and is kept when no kept box is new to it (Bodla et al., Soft-NMS,
-// https://arxiv.org/abs/1704.04503, in the order of TensorFlow's non_max_suppression_op.cc). sigma 0:
-// what overlaps more than the IoU threshold is dropped. Outputs: i64 [count] and the scores, f32
-// [count].
+// Inputs boxes [B, 4], scores [B] (f32), max boxes (integer), IoU threshold, score threshold and
+// sigma (f32), one element each. Best score first (of equals the lower index), the score of a box
+// is multiplied with exp(−IoU² / (2 sigma)) for each kept one; a box whose score stays above the
+// score threshold competes again, and is kept when no kept box is new to it (Bodla et al.,
+// Soft-NMS, https://arxiv.org/abs/1704.04503, in the order of TensorFlow's
+// non_max_suppression_op.cc). sigma 0: what overlaps more than the IoU threshold is dropped.
+// Outputs: i64 [count] and the scores, f32 [count].
 class SoftNonMaxSuppression final : public Operator {
  public:
   explicit SoftNonMaxSuppression(Dim n) : count(std::move(n)) {}

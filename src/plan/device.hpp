@@ -129,7 +129,8 @@ inline DeviceBufferPtr upload(Device& device, DeviceQueue& queue, const void* da
   return buffer;
 }
 
-// For constants that `owner` keeps: the device's own copy, or the memory itself where it reads that.
+// For constants that `owner` keeps: the device's own copy, or the memory itself where it reads
+// that.
 inline DeviceBufferPtr upload_kept(Device& device, DeviceQueue& queue, const void* data,
                                    std::size_t bytes, std::shared_ptr<const void> owner,
                                    std::string_view what) {
