@@ -306,14 +306,17 @@ Command add_bench(CLI::App& root) {
   CLI::Option* model = app->get_option("MODEL")->required(false);
   const std::vector<Command> below = {add_bench_suite(*app), report::add_report(*app)};
   add_input_args(*app, args->input);
-  app->add_option("--time", args->seconds, "Seconds to spend on runs")
-      ->check(CLI::Range(0.01, 3600.0))
-      ->capture_default_str();
+  CLI::Option* const time = app->add_option("--time", args->seconds, "Seconds to spend on runs")
+                                ->check(CLI::Range(0.01, 3600.0))
+                                ->capture_default_str();
   app->add_option("--runs", args->runs, "Number of runs, whatever the time")
       ->check(CLI::Range(1, 100'000'000));
-  app->add_option("--pin", args->pin, "Processors to stay on, e.g. 0 or 0,2-3");
+  CLI::Option* const pin =
+      app->add_option("--pin", args->pin, "Processors to stay on, e.g. 0 or 0,2-3");
   app->add_flag("--instructions", args->instructions,
-                "Count instructions in place of time, by valgrind; one run, or as many as --runs");
+                "Count instructions in place of time, by valgrind; one run, or as many as --runs")
+      ->excludes(time)
+      ->excludes(pin);
   app->footer(
       "Inputs that are not given are random numbers.\nExamples:\n"
       "  treadle bench model.onnx\n"
