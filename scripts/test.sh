@@ -8,8 +8,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 # A sanitizer is not begun after this many minutes and then counts as skipped: CI has an hour.
-latest_asan=${TREADLE_ASAN_LATEST_START:-27}
-latest_tsan=${TREADLE_TSAN_LATEST_START:-38}
+latest_asan=${TREADLE_ASAN_LATEST_START:-35}
+latest_tsan=${TREADLE_TSAN_LATEST_START:-47}
 mode=${1:-all}
 case $mode in
   all | release | sanitizers) ;;
