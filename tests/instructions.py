@@ -3,10 +3,12 @@
 
 Usage: instructions.py TREADLE
 Counts repeat, grow with the work, and nothing stays behind, also not of a process that is killed.
+Exits with 77, which ctest counts as skipped, without valgrind or in a build made without its header.
 """
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +20,7 @@ MNIST = MODELS / "onnx/mnist/model.onnx"
 YUNET = MODELS / "onnx/yunet_n_dynamic/model.onnx"
 UNSUPPORTED = 3
 BAD_INPUT = 2
+SKIPPED = 77
 
 
 class Machine:
@@ -37,6 +40,19 @@ class Machine:
         result = self.call(*arguments, "--json")
         assert result.returncode == 0, result.stderr
         return json.loads(result.stdout)
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(SKIPPED)
+
+
+def check_valgrind(machine):
+    if shutil.which("valgrind") is None:
+        skip("no valgrind in PATH")
+    result = machine.call(MNIST)
+    if result.returncode == UNSUPPORTED and "compiled without valgrind/callgrind.h" in result.stderr:
+        skip("the build was made without valgrind/callgrind.h")
 
 
 def yunet(size):
@@ -115,7 +131,7 @@ def check_kill(machine):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(sys.argv[1], folder)
-        for check in (check_counts, check_errors, check_kill):
+        for check in (check_valgrind, check_counts, check_errors, check_kill):
             check(machine)
             left = list(machine.folder.iterdir())
             assert not left, f"{check.__name__}: expected no files to stay, got {left}"
