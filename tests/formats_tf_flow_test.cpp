@@ -215,6 +215,63 @@ TEST(TfInterface, TypesOfOutputs) {
   EXPECT_EQ(types, (std::vector{DType::I32, DType::I64, DType::F32, DType::I32, DType::Bool}));
 }
 
+// `name` as an input of f32 with a shape as the file holds it.
+std::string shaped(const std::string& name, const std::string& shape) {
+  std::string out = node(name, "", {}), type, value;
+  pbf_writer w(out);
+  w.add_string(2, "Placeholder");
+  pbf_writer(type).add_int64(6, 1);
+  pbf_writer(value).add_message(7, shape);
+  for (const auto& [key, v] : {std::pair("dtype", type), std::pair("shape", value)}) {
+    std::string entry;
+    pbf_writer e(entry);
+    e.add_string(1, key);
+    e.add_message(2, v);
+    w.add_message(5, entry);
+  }
+  return out;
+}
+
+std::string sized(std::int64_t size) {
+  std::string dim, shape;
+  pbf_writer(dim).add_int64(1, size);
+  pbf_writer(shape).add_message(2, dim);
+  return shape;
+}
+
+Graph two_inputs(const std::string& a, const std::string& b, const LoadOptions& options = {}) {
+  std::string out;
+  pbf_writer w(out);
+  w.add_message(1, shaped("a", a));
+  w.add_message(1, shaped("b", b));
+  w.add_message(1, node("y", "Neg", {"a"}));
+  w.add_message(1, node("z", "Neg", {"b"}));
+  return load(MappedFile::from_memory(out), "m.pb", options);
+}
+
+// Named, and no error where a shape from outside takes its place.
+TEST(TfInterface, BrokenShapes) {
+  try {
+    two_inputs(sized(3), sized(-2));
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("'b' (Placeholder): a size is -2"), std::string::npos)
+        << e.what();
+  }
+  LoadOptions options;
+  options.input_shapes["b"] = {Dim(4)};
+  const Graph g = two_inputs(sized(3), sized(-2), options);
+  EXPECT_EQ(str(g.fact(g.inputs().at(1)).shape), "[4]");
+}
+
+TEST(TfInterface, NamesOfOpenSizes) {
+  const auto names = [](const Graph& g) {
+    return str(g.fact(g.inputs().at(0)).shape) + str(g.fact(g.inputs().at(1)).shape);
+  };
+  EXPECT_EQ(names(two_inputs(sized(-1), sized(3))), "[batch][3]");
+  EXPECT_EQ(names(two_inputs(sized(-1), sized(-1))), "[a_0][b_0]");
+}
+
 TEST(TfFlow, DeepNesting) {
   std::map<std::string, std::string> n;
   n["x"] = node("x", "Placeholder", {});

@@ -77,7 +77,9 @@ Import::Import(std::shared_ptr<const MappedFile> file, std::string_view bytes,
   mark_needed(outputs_);
   for (std::uint32_t i = 0; i < main_->nodes.size(); ++i) {
     const NodeDef& n = main_->nodes[i];
-    if (!needed_[i] || !is_input(n)) continue;
+    // A shape that the options replace is not read, nor is it an error.
+    if (!needed_[i] || !is_input(n) || options_.input_shapes.contains(std::string(n.name)))
+      continue;
     const auto dims = declared_shape(n);
     inputs_of_a_batch_ += dims && !dims->empty() && dims->front() < 0;
   }
@@ -88,7 +90,9 @@ std::optional<std::vector<std::int64_t>> Import::declared_shape(const NodeDef& n
   const auto it = n.attrs.find("shape");
   const bool declared =
       is_placeholder(n) && it != n.attrs.end() && it->second.kind == AttrValue::Kind::Shape;
-  return declared ? parse_shape(it->second.s) : std::nullopt;
+  if (!declared) return std::nullopt;
+  return in_context([&] { return fmt::format("node '{}' ({})", n.name, n.op); },
+                    [&] { return parse_shape(it->second.s); });
 }
 
 // Throws one error that lists every unknown operator.
@@ -188,8 +192,9 @@ void Import::mark_needed(const std::vector<std::string>& outputs) {
   }
 }
 
-void Import::count_node() {
-  check(++imported_ <= options_.limits.max_nodes, ErrorKind::Memory,
+void Import::count_nodes(std::size_t n) {
+  imported_ += static_cast<std::int64_t>(n);
+  check(imported_ <= options_.limits.max_nodes, ErrorKind::Memory,
         "loops and functions expand to more than {} nodes, the limit", options_.limits.max_nodes);
 }
 
@@ -301,6 +306,7 @@ formats::Body Import::body(Builder& outer, std::span<const Fact> formal, const S
   for (std::size_t i = 0; i < formal.size(); ++i)
     given.push_back(out.graph->add_source(fmt::format("in{}", i), formal[i]));
   auto results = step(builder, given);
+  count_nodes(1 + builder.captured_as.size());
   std::vector<std::string> names(results.size());
   out.graph->set_outputs(std::move(results), std::move(names));
   out.captured = std::move(builder.captured);

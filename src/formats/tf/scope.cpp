@@ -162,7 +162,7 @@ void Scope::import(std::uint32_t root) {
 void Scope::import_one(std::uint32_t node) {
   const NodeDef& n = unit_.nodes[node];
   const Nodes& nodes = unit_.nodes;
-  import_.count_node();
+  import_.count_nodes();
   if (import_.is_input(unit_, node)) {
     check(builder_.outer == nullptr, ErrorKind::Unsupported,
           "an input of the graph inside of a loop or a branch");

@@ -45,7 +45,7 @@ class Import final : public Functions {
     return is_main(unit) && is_input(unit.nodes[node]);
   }
   // Throws Memory error when loops and functions expand to too many nodes.
-  void count_node();
+  void count_nodes(std::size_t n = 1);
   // Takes an error of a node of the graph; false when the first one is to be thrown.
   bool note(const Error& e);
   bool is_main(const Unit& unit) const { return &unit == main_.get(); }
