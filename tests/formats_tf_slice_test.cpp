@@ -1,4 +1,5 @@
 // TensorFlow's StridedSlice: its five masks. Expected values by hand from x = 0 … 11 as [1, 6, 2].
+// Numbers that UnsortedSegmentSum and NonMaxSuppressionV4 refuse.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -155,6 +156,62 @@ TEST(TfStridedSlice, EllipsisAndNewAxis) {
   expect(slice({0}, {1}, {1}, {}), {1, 6, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
   EXPECT_THROW(slice({0, 0}, {0, 0}, {1, 1}, {0, 0, 3}), Error);
   EXPECT_THROW(slice({0, 0, 0, 0}, {1, 1, 1, 1}, {1, 1, 1, 1}, {}), Error);
+}
+
+std::string error_of(const std::string& graph, const std::vector<Value>& inputs) {
+  try {
+    evaluate(load(MappedFile::from_memory(graph), "m.pb"), inputs);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+std::string segment_sum(const Ints& ids, int segments) {
+  std::string out;
+  pbf_writer w(out);
+  w.add_message(
+      1, tf_node("x", "Placeholder", {},
+                 {{"dtype", number_attr(6, 1)}, {"shape", message_attr(7, shape_text({3, 2}))}}));
+  w.add_message(1, ints_node("ids", ids));
+  w.add_message(1, ints_node("n", {segments}));
+  w.add_message(1, tf_node("y", "UnsortedSegmentSum", {"x", "ids", "n"}, {}));
+  return out;
+}
+
+TEST(TfUnsortedSegment, IdsOutsideAreNamed) {
+  const std::vector<Value> x{Tensor(DType::F32, {3, 2})};
+  EXPECT_EQ(error_of(segment_sum({0, -1, 3}, 4), x), "");
+  for (const int id : {4, 5, INT32_MAX}) {
+    const std::string error = error_of(segment_sum({0, -1, id}, 4), x);
+    EXPECT_NE(error.find("index " + std::to_string(id) + " is outside [-4, 4)"), std::string::npos)
+        << error;
+  }
+  EXPECT_NE(error_of(segment_sum({0, 1, 2, 3}, 4), x), "");  // more ids than rows
+}
+
+std::string padded_boxes(int most) {
+  std::string out;
+  pbf_writer w(out);
+  for (const auto& [name, shape] :
+       {std::pair("boxes", shape_text({3, 4})), std::pair("scores", shape_text({3}))})
+    w.add_message(1, tf_node(name, "Placeholder", {},
+                             {{"dtype", number_attr(6, 1)}, {"shape", message_attr(7, shape)}}));
+  w.add_message(1, ints_node("most", {most}));
+  w.add_message(1, tf_node("keep", "NonMaxSuppressionV4", {"boxes", "scores", "most"},
+                           {{"pad_to_max_output_size", number_attr(5, 1)}}));
+  return out;
+}
+
+TEST(TfNonMaxSuppression, MostBoxesToKeep) {
+  const std::vector<Value> inputs{Tensor(DType::F32, {3, 4}), Tensor(DType::F32, {3})};
+  EXPECT_EQ(error_of(padded_boxes(5), inputs), "");
+  for (const int most : {-1, INT32_MAX}) {
+    const std::string error = error_of(padded_boxes(most), inputs);
+    EXPECT_NE(error.find("'keep' (NonMaxSuppressionV4"), std::string::npos) << error;
+    EXPECT_NE(error.find("'max_output_size' is " + std::to_string(most)), std::string::npos)
+        << error;
+  }
 }
 
 }  // namespace

@@ -15,9 +15,24 @@ struct Selected {
   Dim count;
 };
 
+// The most boxes to keep, where it is known. Outputs that are padded to it are made in full.
+void check_most(NodeContext& c) {
+  constexpr std::int64_t kMostPadded = 1 << 24;
+  const Fact& most = c.fact(2);
+  if (!most.value) return;
+  check(most.value->elements() == 1, ErrorKind::Shape,
+        "input 2 'max_output_size' is {}, expected one number", most.str());
+  const std::int64_t n = most.value->to_i64()[0];
+  check(n >= 0, ErrorKind::Shape, "input 2 'max_output_size' is {}, expected 0 or more", n);
+  check(n <= kMostPadded || !c.bool_attr("pad_to_max_output_size", false), ErrorKind::Memory,
+        "input 2 'max_output_size' is {}, to which the outputs are padded; expected {} or less", n,
+        kMostPadded);
+}
+
 // Inputs boxes [n, 4], scores [n], the most boxes to keep, IoU threshold, score threshold.
 Selected select_boxes(NodeContext& c) {
   Graph& g = c.graph();
+  check_most(c);
   check(c.fact(0).rank() == 2 && c.fact(1).rank() == 1, ErrorKind::Shape,
         "boxes have shape {} and scores {}, expected [n, 4] and [n]", str(c.fact(0).shape),
         str(c.fact(1).shape));
@@ -74,6 +89,7 @@ std::vector<ValueId> import_non_max_suppression_v5(NodeContext& c) {
     const ValueId scores = c.add1(make_op<ops::Gather>(0), {c.in(1), s.indices});
     return {padded(c, s.indices, s.count), padded(c, scores, s.count), count};
   }
+  check_most(c);
   const Dim count = c.graph().fresh_symbol(c.name());
   const auto all = c.graph().add(c.fresh_name(), make_op<ops::SoftNonMaxSuppression>(count),
                                  {c.in(0), c.in(1), c.in(2), c.in(3), c.in(4), c.in(5)});

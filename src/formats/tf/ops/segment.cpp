@@ -34,36 +34,51 @@ double extreme(NodeContext& c, bool largest) {
       return of(std::uint8_t{});
     case DType::U16:
       return of(std::uint16_t{});
+    case DType::U32:
+      return of(std::uint32_t{});
     default:
       fail(ErrorKind::Unsupported,
            "input 0 is {}, expected f32, f64 or integers of at most 32 bits", name_of(t));
   }
 }
 
-// [count, rows…] of `fill`, into which the rows are scattered at `ids`.
-ValueId joined(NodeContext& c, const Dim& count, ValueId ids, ScatterReduce reduce, double fill) {
-  Graph& g = c.graph();
+void check_rows(NodeContext& c) {
   check(c.fact(1).rank() == 1, ErrorKind::Unsupported,
         "input 1 'segment_ids' has shape {}, expected a vector", str(c.fact(1).shape));
+  check(c.fact(0).rank() > 0, ErrorKind::Shape, "input 0 is a scalar");
+}
+
+// [count, rows…] of `fill`, into which the rows, of the type of input 0, are scattered at `ids`.
+ValueId joined(NodeContext& c, const Dim& count, ValueId ids, ValueId rows, ScatterReduce reduce,
+               double fill) {
+  Graph& g = c.graph();
   SymShape shape = c.fact(0).shape;
-  check(!shape.empty(), ErrorKind::Shape, "input 0 is a scalar");
   shape[0] = count;
   const ValueId base = c.add1(make_op<ops::Expand>(std::move(shape)),
                               {ops::scalar_like(g, c.fresh_name(), fill, c.in(0))});
   const ValueId at = ops::unsqueeze(g, c.fresh_name(), ids, {1});
-  return c.add1(make_op<ops::ScatterNd>(reduce), {base, at, c.in(0)});
+  return c.add1(make_op<ops::ScatterNd>(reduce), {base, at, rows});
 }
 
-// The same without the rows whose id is negative: they meet in a row before the first, which is cut
-// off.
+// The same without the rows whose id is negative: `fill`, which changes no row, goes to the first
+// row in their place. That row is there also when there are no segments.
 ValueId joined_or_dropped(NodeContext& c, const Dim& count, ScatterReduce reduce, double fill) {
-  Graph& g = c.graph();
-  const auto number = [&](double v) { return ops::scalar_like(g, c.fresh_name(), v, c.in(1)); };
-  // The larger first: the largest integer then wraps to an index that is refused.
-  const ValueId from = ops::binary(g, c.fresh_name(), ops::BinaryFn::Max, c.in(1), number(-1));
-  const ValueId ids = ops::binary(g, c.fresh_name(), ops::BinaryFn::Add, from, number(1));
-  const ValueId all = joined(c, count + 1, ids, reduce, fill);
-  return c.add1(make_op<ops::Slice>(0, Dim(1), count), {all});
+  check_rows(c);
+  const ValueId ids = c.in(1), zero = c.scalar(0, ids);
+  SymShape column{c.fact(1).shape.at(0)};
+  for (int i = 1; i < c.fact(0).rank(); ++i) column.push_back(1);
+  const ValueId dropped =
+      ops::reshape(c.graph(), c.fresh_name(), c.binary(ops::BinaryFn::Less, ids, zero), column);
+  // As many rows as ids: select would repeat a single row.
+  ValueId rows = c.in(0);
+  SymShape shape = c.fact(0).shape;
+  shape[0] = column[0];
+  if (shape != c.fact(0).shape) rows = ops::reshape(c.graph(), c.fresh_name(), rows, shape);
+  rows = c.select(dropped, c.scalar(fill, rows), rows);
+  const Dim held = count.is_const() && count.value() > 0 ? count : max(count, Dim(1));
+  const ValueId all = joined(c, held, c.binary(ops::BinaryFn::Max, ids, zero), rows, reduce, fill);
+  if (held == count) return all;
+  return c.add1(make_op<ops::Slice>(0, Dim(0), count), {all});
 }
 
 }  // namespace
@@ -85,6 +100,7 @@ std::vector<ValueId> import_unsorted_segment(NodeContext& c) {
 // Sorted ids, of which the last says how many segments there are; those without rows hold 0, and 1
 // for products.
 std::vector<ValueId> import_segment(NodeContext& c) {
+  check_rows(c);
   const auto ids = c.constant_ints(1);
   std::int64_t before = 0;
   std::vector<float> counts;
@@ -97,22 +113,22 @@ std::vector<ValueId> import_segment(NodeContext& c) {
   }
   const Dim count(static_cast<std::int64_t>(counts.size()));
   const std::string_view op = c.node().op;
-  if (op == "SegmentSum") return {joined(c, count, c.in(1), ScatterReduce::Add, 0)};
+  if (op == "SegmentSum") return {joined(c, count, c.in(1), c.in(0), ScatterReduce::Add, 0)};
   Shape column{count.value()};
   for (int i = 1; i < c.fact(0).rank(); ++i) column.push_back(1);
   if (op == "SegmentMean") {
     for (float& n : counts) n = std::max(n, 1.0f);
-    const ValueId sum = joined(c, count, c.in(1), ScatterReduce::Add, 0);
+    const ValueId sum = joined(c, count, c.in(1), c.in(0), ScatterReduce::Add, 0);
     const ValueId n = ops::cast(c.graph(), c.fresh_name(),
                                 c.constant(Tensor::from<float>(column, counts)), c.fact(0).dtype);
     return {ops::binary(c.graph(), c.fresh_name(), ops::BinaryFn::Div, sum, n)};
   }
-  if (op == "SegmentProd") return {joined(c, count, c.in(1), ScatterReduce::Mul, 1)};
+  if (op == "SegmentProd") return {joined(c, count, c.in(1), c.in(0), ScatterReduce::Mul, 1)};
   const bool max = op == "SegmentMax";
   const double endless = std::numeric_limits<double>::infinity();
   const double start = is_float(c.fact(0).dtype) ? (max ? -endless : endless) : extreme(c, !max);
   const ValueId all =
-      joined(c, count, c.in(1), max ? ScatterReduce::Max : ScatterReduce::Min, start);
+      joined(c, count, c.in(1), c.in(0), max ? ScatterReduce::Max : ScatterReduce::Min, start);
   const ValueId rows = c.constant(Tensor::from<float>(column, counts));
   return {c.select(c.binary(ops::BinaryFn::Equal, rows, c.scalar(0, rows)), c.scalar(0, all), all)};
 }
