@@ -32,10 +32,14 @@ bool below_zero_at(const Dim& d, std::int64_t value) {
   }
 }
 
+}  // namespace
+
 bool counts_from_end(const Dim& d) {
   if (d.is_const()) return d.value() < 0;
   return below_zero_at(d, 1) && below_zero_at(d, 1000);
 }
+
+namespace {
 
 // Bounds beyond any size mean the end (or the start) of the axis; far ones would overflow.
 Dim within_reach(const Dim& d) {

@@ -477,6 +477,27 @@ def found_by_fuzzing():
         raw.FakeQuantWithMinMaxVarsPerChannel(inputs=x, min=low, max=high),
         raw.FakeQuantWithMinMaxVarsPerChannel(inputs=x, min=ends["low"], max=ends["high"]),
         raw.FakeQuantWithMinMaxVars(inputs=x, min=low[0], max=high[0], num_bits=4)])
+    # The last branch stands for every index outside.
+    for i in (-1, 0, 49, 50, 98, 100):
+        case(f"case_100_{i}", {"x": normal(2), "i": np.int32(i)}, lambda x, i: tf.switch_case(
+            i, [lambda k=k: x * float(k + 1) for k in range(100)]), control_v2=True)
+    for op in ("MaxPool3D", "AvgPool3D"):
+        case(f"{op}_of_nothing", {"x": normal(1, 5, 0, 4, 1)}, lambda x, f=getattr(raw, op): f(
+            input=x, ksize=[1] * 5, strides=[1, 3, 3, 3, 1], padding="SAME"))
+    rows = np.uint32([[1, 7], [2, 4000000000], [3, 5]])
+    for op in ("Max", "Min"):
+        case(f"Segment{op}_uint32", {"x": rows}, lambda x, f=getattr(raw, "Segment" + op): f(data=x, segment_ids=np.int32([0, 0, 2])))
+        case(f"UnsortedSegment{op}_uint32", {"x": rows, "ids": np.int32([0, -1, 2])}, lambda x, ids, f=getattr(raw, "UnsortedSegment" + op): f(
+            data=x, segment_ids=ids, num_segments=4))
+    for op in ("Sum", "Prod", "Max", "Min"):
+        f = getattr(raw, "UnsortedSegment" + op)
+        case(f"UnsortedSegment{op}_dropped", {"x": normal(5, 2, 3), "ids": np.int32([2, -1, 0, 2, -7])}, lambda x, ids, f=f: [
+            f(data=x, segment_ids=ids, num_segments=4), f(data=x, segment_ids=[-1] * 5, num_segments=0)])
+    for n in (1, 4):
+        def backwards(x):
+            n = tf.shape(x)[0]
+            return [x[-n - 1::-1], x[-n - 2:-n - 9:-1], x[-n::-1], x[-2 * n::-2], x[-n - 1::1]]
+        case(f"backwards_from_before_{n}", {"x": normal(n)}, backwards, shapes={"x": (None,)})
 
 
 def main():

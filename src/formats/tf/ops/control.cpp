@@ -60,28 +60,30 @@ std::vector<ValueId> import_function_if(NodeContext& c) {
 
 namespace {
 
-// Calls the function of `functions` that the index chooses, from number k on; the last one for
-// every other index.
+// Calls the function of `functions` that the index chooses, which is `first` for the first one, or
+// lower, and any higher one for the last. Each If halves them: n nest log2 n deep.
 std::vector<ValueId> choose(NodeContext& c, Builder& b, ValueId index,
                             std::span<const ValueId> arguments,
-                            std::span<const std::string_view> functions, std::int32_t k) {
+                            std::span<const std::string_view> functions, std::int32_t first) {
   if (functions.size() == 1) return c.functions().call(functions[0], b, arguments);
   Graph& g = b.graph;
-  const std::string name = fmt::format("{}/{}", c.name(), k);
-  const ValueId condition = ops::binary(g, name, ops::BinaryFn::Equal, index,
-                                        g.add_constant(name, Tensor::scalar<std::int32_t>(k)));
-  const auto body = [&](bool taken) {
+  const std::size_t half = functions.size() / 2;
+  const std::int32_t middle = first + static_cast<std::int32_t>(half);
+  const std::string name = fmt::format("{}/{}", c.name(), middle);
+  const ValueId condition = ops::binary(g, name, ops::BinaryFn::Less, index,
+                                        g.add_constant(name, Tensor::scalar<std::int32_t>(middle)));
+  const auto body = [&](std::span<const std::string_view> some, std::int32_t from) {
     return c.functions().body(b, {}, [&](Builder& inner, std::span<const ValueId>) {
       std::vector<ValueId> captured;
       for (ValueId v : arguments) captured.push_back(inner.capture(v));
-      if (taken) return c.functions().call(functions[0], inner, captured);
-      return choose(c, inner, inner.capture(index), captured, functions.subspan(1), k + 1);
+      return choose(c, inner, inner.capture(index), captured, some, from);
     });
   };
-  auto then_body = body(true), else_body = body(false);
+  auto then_body = body(functions.first(half), first),
+       else_body = body(functions.subspan(half), middle);
   check(then_body.graph->outputs().size() == else_body.graph->outputs().size(), ErrorKind::Parse,
-        "branch {} gives {} outputs, another {}", k, then_body.graph->outputs().size(),
-        else_body.graph->outputs().size());
+        "branch {} gives {} outputs, branch {} {}", first, then_body.graph->outputs().size(),
+        middle, else_body.graph->outputs().size());
   auto [op, inputs] =
       formats::make_if(g, name, condition, std::move(then_body), std::move(else_body));
   return g.add(name, std::move(op), std::move(inputs));
@@ -89,6 +91,7 @@ std::vector<ValueId> choose(NodeContext& c, Builder& b, ValueId index,
 
 }  // namespace
 
+// The last branch stands for every index outside.
 std::vector<ValueId> import_case(NodeContext& c) {
   const AttrValue* branches = c.attr("branches");
   check(branches && branches->kind == AttrValue::Kind::List && !branches->strings.empty(),
@@ -101,7 +104,10 @@ std::vector<ValueId> import_case(NodeContext& c) {
     const std::size_t chosen = std::min(at, branches->strings.size() - 1);
     return c.functions().call(branches->strings[chosen], c.builder(), arguments);
   }
-  return choose(c, c.builder(), c.in(0), arguments, branches->strings, 0);
+  const auto last = static_cast<double>(branches->strings.size() - 1);
+  const ValueId below = c.binary(ops::BinaryFn::Less, c.in(0), c.scalar(0, c.in(0)));
+  const ValueId index = c.select(below, c.scalar(last, c.in(0)), c.in(0));
+  return choose(c, c.builder(), index, arguments, branches->strings, 0);
 }
 
 }  // namespace treadle::tf

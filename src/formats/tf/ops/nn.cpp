@@ -45,8 +45,9 @@ ValueId without_margin(NodeContext& c, const ops::Pool& pool) {
     if (pool.strides[i] <= pool.kernel[i]) continue;
     const auto axis = static_cast<std::size_t>(ops::spatial_axis(pool.layout, static_cast<int>(i)));
     const Dim size = c.fact(0).shape[axis];
+    // An axis without elements has no windows: below 0 then.
     const Dim reached =
-        (ceil_div(size, Dim(pool.strides[i])) - 1) * pool.strides[i] + pool.kernel[i];
+        max((ceil_div(size, Dim(pool.strides[i])) - 1) * pool.strides[i] + pool.kernel[i], Dim(0));
     const Dim margin = floor_div(max(size - reached, Dim(0)), Dim(2));
     if (margin.is(0)) continue;
     x = c.add1(make_op<ops::Slice>(static_cast<std::int64_t>(axis), margin, size - margin), {x});

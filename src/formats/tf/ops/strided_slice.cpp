@@ -138,7 +138,7 @@ ValueId take_range(NodeContext& c, ValueId x, std::size_t axis, const SliceItem&
   const Dim begin = from_start ? Dim(low) : (*b.begin)[item.at];
   auto bounds = ops::slice_bounds(size, begin, to_end ? Dim(high) : (*b.end)[item.at], step);
   // See end_backwards.
-  if (step < 0 && begin.is_const() && begin.value() < -1) {
+  if (step < 0 && !begin.is(-1) && ops::counts_from_end(begin)) {
     bounds.length = min(bounds.length, max(size + begin + 1, Dim(0)));
   }
   if (bounds.start.is(0) && bounds.length == size && step == 1) return x;
