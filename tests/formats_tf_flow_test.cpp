@@ -301,8 +301,8 @@ TEST(TfFlow, ManyConditionsInARow) {
   EXPECT_EQ(message(n, at), "");
 }
 
-// A known index takes its branch at once; the last one stands for every other index.
-TEST(TfFlow, ACaseOfManyBranches) {
+// A Case of x with the index −1, or one that only the run knows.
+std::string case_of(int count, bool known) {
   const auto attr = [](const std::string& key, const std::string& value) {
     std::string entry;
     pbf_writer e(entry);
@@ -312,7 +312,7 @@ TEST(TfFlow, ACaseOfManyBranches) {
   };
   std::string list, value, type, index, tensor, choose, argument, signature, function, library, out;
   pbf_writer branches(list);
-  for (int i = 0; i < 200'000; ++i) branches.add_message(9, std::string("\n\x01g", 3));
+  for (int i = 0; i < count; ++i) branches.add_message(9, std::string("\n\x01g", 3));
   pbf_writer(value).add_message(1, list);
   pbf_writer c(choose);
   c.add_string(1, "choose");
@@ -329,9 +329,12 @@ TEST(TfFlow, ACaseOfManyBranches) {
   pbf_writer(value).add_message(8, tensor);
   pbf_writer i(index);
   i.add_string(1, "i");
-  i.add_string(2, "Const");
+  i.add_string(2, known ? "Const" : "Placeholder");
   i.add_message(5, attr("dtype", type));
-  i.add_message(5, attr("value", value));
+  if (known) i.add_message(5, attr("value", value));
+  std::string scalar;
+  pbf_writer(scalar).add_message(7, std::string());
+  if (!known) i.add_message(5, attr("shape", scalar));
   // g(v) → v
   pbf_writer a(argument);
   a.add_string(1, "v");
@@ -353,8 +356,30 @@ TEST(TfFlow, ACaseOfManyBranches) {
   w.add_message(1, index);
   w.add_message(1, choose);
   w.add_message(2, library);
-  const Graph g = load(MappedFile::from_memory(out), "m.pb");
+  return out;
+}
+
+// A known index takes its branch at once; the last one stands for every other index.
+TEST(TfFlow, ACaseOfManyBranches) {
+  const Graph g = load(MappedFile::from_memory(case_of(200'000, true)), "m.pb");
   EXPECT_EQ(evaluate(g, {Tensor::scalar<float>(3)})[0].tensor().span<float>()[0], 3);
+}
+
+// The graphs of the branches count, also where no node is in them.
+TEST(TfFlow, BranchesMeetTheLimitOfNodes) {
+  LoadOptions options;
+  options.limits.max_nodes = 10'000;
+  const auto load_case = [&](int count) {
+    load(MappedFile::from_memory(case_of(count, false)), "m.pb", options);
+  };
+  EXPECT_NO_THROW(load_case(100));
+  try {
+    load_case(1000);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Memory) << e.what();
+    EXPECT_NE(std::string(e.what()).find("more than 10000 nodes"), std::string::npos) << e.what();
+  }
 }
 
 }  // namespace

@@ -306,7 +306,8 @@ formats::Body Import::body(Builder& outer, std::span<const Fact> formal, const S
   for (std::size_t i = 0; i < formal.size(); ++i)
     given.push_back(out.graph->add_source(fmt::format("in{}", i), formal[i]));
   auto results = step(builder, given);
-  count_nodes(1 + builder.captured_as.size());
+  // A graph takes the memory of some twenty nodes.
+  count_nodes(20 + builder.captured_as.size());
   std::vector<std::string> names(results.size());
   out.graph->set_outputs(std::move(results), std::move(names));
   out.captured = std::move(builder.captured);
