@@ -151,7 +151,7 @@ def missing_onnx(have, old):
         all_names = {n for n, s in names.items() if not s.deprecated}
     else:
         section = re.search(r"^### Not imported\n\n.*?\n\n(.*?)\n\n", old, re.M | re.S)
-        all_names = set(re.findall(r"\w+", section[1])) if section else set()
+        all_names = set(re.findall(r"\w+", section[1])) - {"none"} if section else set()
     return sorted(all_names - {op for domain, op in have if domain == ""})
 
 
