@@ -164,6 +164,10 @@ void CommandBuffer::check_dispatch(const Command& c) const {
       fault(what + "is bound with setBytes of " + std::to_string(left) +
             " bytes, and its type has " + std::to_string(p.bytes));
     }
+    if (b.offset % p.alignment != 0) {
+      fault(what + "is bound at byte " + std::to_string(b.offset) +
+            " of its buffer, and its type is aligned to " + std::to_string(p.alignment));
+    }
     if (left < p.bytes) {
       fault(what + "is bound to " + std::to_string(left) + " bytes, and its type has " +
             std::to_string(p.bytes));

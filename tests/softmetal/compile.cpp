@@ -303,15 +303,17 @@ bool Library::load(const std::string& only, std::string& error) {
       error = "the compiled kernels have no entry for " + name;
       return false;
     }
-    std::uint64_t out_values[kArguments + 2] = {};
+    std::uint64_t out_values[2 * kArguments + 2] = {};
     sizes(out_values);
     for (Parameter& p : f->kernel.parameters) {
       const std::size_t slot = p.index + (p.kind == Parameter::Kind::Threadgroup ? 32 : 0);
-      if (p.kind != Parameter::Kind::Position) p.bytes = out_values[slot];
+      if (p.kind == Parameter::Kind::Position) continue;
+      p.bytes = out_values[slot];
+      p.alignment = out_values[kArguments + slot];
     }
     // Notes of the variables: number of the kernel, of the variable, bytes.
-    const auto* note = reinterpret_cast<const std::uint64_t*>(out_values[kArguments]);
-    const auto* end = reinterpret_cast<const std::uint64_t*>(out_values[kArguments + 1]);
+    const auto* note = reinterpret_cast<const std::uint64_t*>(out_values[2 * kArguments]);
+    const auto* end = reinterpret_cast<const std::uint64_t*>(out_values[2 * kArguments + 1]);
     for (; note != nullptr && note < end; note += 4) {
       if (note[0] == i) f->kernel.threadgroup[note[1]] = note[2];
     }

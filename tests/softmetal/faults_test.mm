@@ -63,6 +63,23 @@ TEST_F(SoftMetalDeathTest, ABufferThatIsTooSmall) {
                "'y' at index 1 is bound to 2 bytes, and its type has 4");
 }
 
+TEST_F(SoftMetalDeathTest, AnOffsetThatItsTypeIsNotAlignedTo) {
+  const auto dispatch = [this](std::size_t offset) {
+    id<MTLCommandBuffer> c = commands();
+    id<MTLComputeCommandEncoder> e = [c computeCommandEncoder];
+    [e setComputePipelineState:pipeline("kernel void f(device float4* y [[buffer(0)]], device "
+                                        "uchar* z [[buffer(1)]]) { y[0] = z[0]; }")];
+    [e setBuffer:buffer(64) offset:offset atIndex:0];
+    [e setBuffer:buffer(64) offset:3 atIndex:1];
+    [e dispatchThreadgroups:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
+    [e endEncoding];
+    finish(c);
+  };
+  dispatch(16);
+  EXPECT_DEATH(dispatch(8),
+               "'y' at index 0 is bound at byte 8 of its buffer, and its type is aligned to 16");
+}
+
 TEST_F(SoftMetalDeathTest, ArgumentsOfTheWrongSize) {
   EXPECT_DEATH(encode(buffer(128), buffer(128), 32, 4),
                "'p' at index 2 is bound with setBytes of 4 bytes, and its type has 8");

@@ -5,6 +5,8 @@
 #include <set>
 #include <string_view>
 
+#include "group.hpp"
+
 namespace softmetal {
 
 namespace {
@@ -313,15 +315,16 @@ class Translator {
       const std::uint32_t slot = p.index + (p.kind == Parameter::Kind::Threadgroup ? 32 : 0);
       const std::string value = "a[" + std::to_string(slot) + "]";
       call += p.reference ? "*(" + p.pointee + "*)" + value : "(" + p.type + ")" + value;
-      describe +=
-          " out[" + std::to_string(slot) + "] = softmetal_sizeof<" + p.pointee + ">::bytes;";
+      describe += " out[" + std::to_string(slot) + "] = softmetal_sizeof<" + p.pointee +
+                  ">::bytes; out[" + std::to_string(kArguments + slot) + "] = softmetal_sizeof<" +
+                  p.pointee + ">::alignment;";
     }
     out_.text += " extern \"C\" void softmetal_entry_" + k.name +
                  "(__private const ulong* a, __private const softmetal_positions* p) { " + k.name +
                  "(" + call + "); } extern \"C\" void softmetal_describe_" + k.name +
-                 "(__private ulong* out) {" + describe +
-                 " out[64] = (ulong)__start_softmetal_notes;"
-                 " out[65] = (ulong)__stop_softmetal_notes; }";
+                 "(__private ulong* out) {" + describe + " out[" + std::to_string(2 * kArguments) +
+                 "] = (ulong)__start_softmetal_notes; out[" + std::to_string(2 * kArguments + 1) +
+                 "] = (ulong)__stop_softmetal_notes; }";
   }
 
   const std::string& text_;

@@ -35,7 +35,8 @@ struct Parameter {
   std::uint32_t index = 0;  // of [[buffer(n)]] or [[threadgroup(n)]]; the Position
   bool writable = false;    // a pointer to what is not const in device memory
   bool reference = false;
-  std::uint64_t bytes = 0;  // of what it points to, 0 for void; known after compiling
+  // Of what it points to, 0 and 1 for void; known after compiling.
+  std::uint64_t bytes = 0, alignment = 1;
 };
 
 struct Kernel {

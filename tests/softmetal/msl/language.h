@@ -151,16 +151,16 @@ inline T softmetal_position(thread const softmetal_positions* p, int which) {
 
 template <class T>
 struct softmetal_sizeof {
-  enum : ulong { bytes = sizeof(T) };
+  enum : ulong { bytes = sizeof(T), alignment = alignof(T) };
 };
-#define SOFTMETAL_SIZEOF_VOID(space)        \
-  template <>                               \
-  struct softmetal_sizeof<space void> {     \
-    enum : ulong { bytes = 0 };             \
-  };                                        \
-  template <>                               \
-  struct softmetal_sizeof<space const void> { \
-    enum : ulong { bytes = 0 };             \
+#define SOFTMETAL_SIZEOF_VOID(space)             \
+  template <>                                    \
+  struct softmetal_sizeof<space void> {          \
+    enum : ulong { bytes = 0, alignment = 1 };   \
+  };                                             \
+  template <>                                    \
+  struct softmetal_sizeof<space const void> {    \
+    enum : ulong { bytes = 0, alignment = 1 };   \
   };
 SOFTMETAL_SIZEOF_VOID(device)
 SOFTMETAL_SIZEOF_VOID(constant)
