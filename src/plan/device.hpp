@@ -81,7 +81,7 @@ class DeviceQueue {
   virtual void download(void* to, DeviceAddress from, std::size_t bytes) = 0;
   // Where the values lie that the launches from here on work on, until the next call: one that is
   // given an address in one of them touches nothing outside it, one that is given another address
-  // may touch the whole buffer. A device on which launches run side by side orders by this.
+  // may touch the whole buffer. For devices that Device::orders_by_values() says it of.
   virtual void work_on(std::span<const DeviceRange>) {}
   // Waits until all commands have run. An index out of range that a kernel met since the last sync
   // is thrown here: the text names the index, the limit and `label` of the launch.
@@ -114,6 +114,9 @@ class Device {
   // True where each value should have a buffer of its own rather than a place in one arena, so that
   // an access beside it is found (sim under AddressSanitizer).
   virtual bool separate_buffers() const = 0;
+  // True where launches run side by side and are ordered by what DeviceQueue::work_on says; others
+  // need not be told.
+  virtual bool orders_by_values() const { return false; }
   // Bytes of device memory held by buffers now, and the most that were held.
   virtual std::size_t bytes_in_use() const = 0;
   virtual std::size_t peak_bytes() const = 0;

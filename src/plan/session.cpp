@@ -50,6 +50,7 @@ struct Session::Impl final : StepHost {
   std::vector<SegmentState> segments;
   Tensor workspace;
   std::unique_ptr<SessionDevice> device;
+  bool orders_by_values = false;  // of the device
   std::map<std::pair<const Step*, std::size_t>, std::unique_ptr<Session>> subsessions;
   std::vector<Shape> last_shapes;
   bool inputs_known = false;
@@ -68,7 +69,10 @@ struct Session::Impl final : StepHost {
     outputs.resize(program->outputs.size());
     last_shapes.resize(program->inputs.size());
     has_dynamic = segments.size() > 1;
-    if (program->device) device = std::make_unique<SessionDevice>(program->device, segments.size());
+    if (program->device) {
+      device = std::make_unique<SessionDevice>(program->device, segments.size());
+      orders_by_values = program->device->orders_by_values();
+    }
     for (std::size_t v = 0; v < views.size(); ++v) {
       const ProgramValue& value = program->values[v];
       views[v].dtype = value.fact.dtype;
@@ -333,7 +337,7 @@ struct Session::Impl final : StepHost {
                      *parallel,
                      device ? &device->queue() : nullptr,
                      step.label.c_str()};
-      if (step.queued) tell_values(b, ctx.workspace);
+      if (orders_by_values && step.queued) tell_values(b, ctx.workspace);
       if (observer) [[unlikely]]
         run_observed(step, b, ctx);
       else

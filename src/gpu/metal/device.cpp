@@ -40,6 +40,7 @@ class MetalDevice final : public Device {
   }
   std::unique_ptr<DeviceQueue> make_queue() override { return metal::make_queue(context_); }
   bool separate_buffers() const override { return false; }
+  bool orders_by_values() const override { return true; }
   std::size_t bytes_in_use() const override { return context_->memory->bytes_in_use(); }
   std::size_t peak_bytes() const override { return context_->memory->peak_bytes(); }
 
