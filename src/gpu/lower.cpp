@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <ranges>
 
 #include <fmt/ranges.h>
@@ -155,10 +154,7 @@ std::shared_ptr<const Program> lower(Graph graph, const LowerOptions& options,
 std::shared_ptr<Device> device_from_name(std::string_view target) {
   if (target == "sim") return make_sim_device();
   if (target == "cuda") return make_cuda_device();
-  if (target == "metal") {
-    const char* archive = std::getenv("TREADLE_METAL_ARCHIVE");
-    return make_metal_device({archive ? archive : ""});
-  }
+  if (target == "metal") return make_metal_device();
   int ordinal = -1;
   if (target.starts_with("cuda:")) {
     const std::string_view digits = target.substr(5);

@@ -14,9 +14,8 @@ namespace treadle::gpu {
 std::shared_ptr<const Program> lower(Graph graph, const LowerOptions& options,
                                      std::shared_ptr<Device> device);
 
-// "sim", "cuda", "cuda:1", "metal": the device of that name; for the last, TREADLE_METAL_ARCHIVE
-// names the archive of MetalOptions. Throws Error: Parse for another name, Device when there is
-// none.
+// "sim", "cuda", "cuda:1", "metal": the device of that name. Throws Error: Parse for another name,
+// Device when there is none.
 std::shared_ptr<Device> device_from_name(std::string_view target);
 
 }  // namespace treadle::gpu
