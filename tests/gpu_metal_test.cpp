@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.hpp"
 #include "gpu/gemm_plan.hpp"
 #include "gpu/kernels/copy_params.hpp"
+#include "gpu/kernels/index_params.hpp"
 #include "gpu/lower.hpp"
 #include "gpu/metal/hazards.hpp"
 #include "gpu/prepared.hpp"
@@ -85,15 +87,15 @@ class GpuMetal : public ::testing::Test {
     const tk::FillParams p{{value, 0, 0, 0}, kCount};
     queue.launch(make_launch(KernelId::fill_b4, {4}, {256}, {to->address()}, p, "a fill"));
   }
-  void copy(DeviceAddress from, const DeviceBufferPtr& to) {
+  void copy(DeviceAddress from, const DeviceBufferPtr& to) { copy(*queue_, from, to); }
+  static void copy(Queue& queue, DeviceAddress from, const DeviceBufferPtr& to) {
     tk::CopyParams p{};
     for (tk::tk_divisor& size : p.size) size = make_divisor(1);
     p.size[0] = make_divisor(kCount);
     p.from_stride[0] = p.to_stride[0] = 1;
     p.count = kCount;
     p.rank = 1;
-    queue_->launch(
-        make_launch(KernelId::copy_nd_b4, {1}, {256}, {from, to->address()}, p, "a copy"));
+    queue.launch(make_launch(KernelId::copy_nd_b4, {1}, {256}, {from, to->address()}, p, "a copy"));
   }
 
   std::unique_ptr<Queue> queue_;
@@ -194,9 +196,15 @@ TEST_F(GpuMetal, ConstantsAtAPageAreNotCopied) {
   EXPECT_EQ(whole.use_count(), 1);
 }
 
+std::filesystem::path archive_path() {
+  return std::filesystem::temp_directory_path() / ("treadle_archive_" + std::to_string(getpid()));
+}
+
 TEST_F(GpuMetal, AnArchiveKeepsKernels) {
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("treadle_archive_" + std::to_string(getpid()));
+  const std::filesystem::path path = archive_path();
+  std::filesystem::remove(path);
+  // A kernel that is not in the archive is added and has it written anew.
+  std::filesystem::file_time_type written;
   for (int times = 0; times < 2; ++times) {
     const auto device = make_metal_device({path.string()});
     EXPECT_EQ(make_metal_device({path.string()}).get(), device.get());
@@ -208,11 +216,79 @@ TEST_F(GpuMetal, AnArchiveKeepsKernels) {
     queue->sync();
     EXPECT_EQ(got, Numbers(kCount, 5));
     EXPECT_GT(std::filesystem::file_size(path), 0u);
+    if (times == 0) {
+      written = std::filesystem::last_write_time(path) - std::chrono::hours(1);
+      std::filesystem::last_write_time(path, written);
+    }
+    EXPECT_EQ(std::filesystem::last_write_time(path), written) << "added in turn " << times;
   }
   std::ofstream(path) << "no archive";
   const auto [kind, text] = error_of([&] { make_metal_device({path.string()}); });
   EXPECT_EQ(kind, ErrorKind::Device);
   EXPECT_TRUE(has(text, path.string())) << text;
+  std::filesystem::remove(path);
+}
+
+TEST_F(GpuMetal, AnArchiveThatCannotBeWrittenIsAWarning) {
+  const std::string path = archive_path().string() + "_folder/archive";
+  const auto device = make_metal_device({path});
+  const auto queue = make_queue(*device);
+  const auto a = device->allocate(kBytes, "a test"), b = device->allocate(kBytes, "a test");
+  Numbers got(kCount);
+  testing::internal::CaptureStderr();
+  fill(*queue, a, 5);
+  queue->download(got.data(), a->address(), kBytes);
+  queue->sync();
+  const std::string warning = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(got, Numbers(kCount, 5));
+  EXPECT_TRUE(warning.starts_with("warning: ") && has(warning, path)) << warning;
+  // Once, also when there is more to write.
+  testing::internal::CaptureStderr();
+  copy(*queue, a->address(), b);
+  queue->sync();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(GpuMetal, AnIndexOutOfRangeIsThrownWhateverTheArchive) {
+  const auto device = make_metal_device({archive_path().string() + "_folder/archive"});
+  const auto queue = make_queue(*device);
+  const auto x = device->allocate(20, "x"), at = device->allocate(8, "indices"),
+             y = device->allocate(8, "y");
+  const std::array<std::int32_t, 2> indices{3, 7};
+  queue->upload(at->address(), indices.data(), 8);
+  // y[j] = x[indices[j]]: outer and inner size 1, two indices, an axis of 5.
+  const tk::GatherParams params{{1, 0, 0}, {2, 0, 1}, 2, 5};
+  queue->begin_recording();
+  queue->launch(make_launch(KernelId::gather_b4_i32, {1}, {32},
+                            {x->address(), at->address(), y->address()}, params, "node 'g'"));
+  const auto recording = queue->end_recording();
+  for (int i = 0; i < 2; ++i) {
+    queue->replay(*recording);
+    const auto [kind, text] = error_of([&] { queue->sync(); });
+    EXPECT_EQ(kind, ErrorKind::Device);
+    EXPECT_EQ(text, "node 'g': index 7 is out of range, expected at least -5 and below 5");
+    queue->sync();
+  }
+}
+
+TEST_F(GpuMetal, ARecordingHoldsItsKernels) {
+  // They are compiled for it, not by its first replay: the archive shows which there are.
+  const std::filesystem::path path = archive_path();
+  std::filesystem::remove(path);
+  const auto device = make_metal_device({path.string()});
+  const auto queue = make_queue(*device);
+  const auto a = device->allocate(kBytes, "a test");
+  queue->begin_recording();
+  fill(*queue, a, 5);
+  const auto recording = queue->end_recording();
+  queue->sync();
+  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_EQ(queue->counters().launches, 0);
+  Numbers got(kCount);
+  queue->replay(*recording);
+  queue->download(got.data(), a->address(), kBytes);
+  queue->sync();
+  EXPECT_EQ(got, Numbers(kCount, 5));
   std::filesystem::remove(path);
 }
 

@@ -50,7 +50,8 @@ struct Launch {
   int buffer_count = 0;
   const void* params = nullptr;  // copied by launch()
   std::size_t param_bytes = 0;
-  // The step it belongs to, for errors; must outlive the queue's next sync.
+  // The step it belongs to, for errors; must outlive the queue's next sync, and the recording that
+  // the launch is part of.
   const char* label = "";
 };
 
@@ -93,7 +94,8 @@ std::string_view cuda_architectures();
 
 struct MetalOptions {
   // A file that keeps compiled kernels for the next process (MTLBinaryArchive); empty: none. It is
-  // read when the device is made and written by a sync() after kernels were compiled.
+  // read when the device is made and written by a sync() after kernels were compiled; when that
+  // fails, a warning on stderr says so once.
   std::string archive;
   // Products by the device's matrix units; false: by the portable kernels, their reference.
   bool matrix_units = true;

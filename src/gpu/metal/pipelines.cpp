@@ -1,5 +1,7 @@
 #include "gpu/metal/pipelines.hpp"
 
+#include <cstdio>
+
 #include "base/error.hpp"
 
 namespace treadle::gpu::metal {
@@ -53,17 +55,21 @@ Owned<PipelineObject> Pipelines::compile(KernelId id) {
   check(facts.threads >= static_cast<std::size_t>(info.max_threads), ErrorKind::Device,
         "Metal device ({}): it takes groups of at most {} threads for the kernel {}, expected {}",
         device_name_, facts.threads, info.name, info.max_threads);
-  unsaved_ = unsaved_ || facts.added;
+  if (facts.added) unsaved_ = true;
   return pipeline;
 }
 
 void Pipelines::save() {
-  const std::lock_guard lock(mutex_);
   if (!unsaved_) return;
-  std::string error;
-  check(save_archive(archive_.get(), archive_path_, error), ErrorKind::Device,
-        "Metal device ({}): writing the kernels to {}: {}", device_name_, archive_path_, error);
+  const std::lock_guard lock(mutex_);
   unsaved_ = false;
+  std::string error;
+  if (unwritable_ || save_archive(archive_.get(), archive_path_, error)) return;
+  unwritable_ = true;
+  std::fputs(fmt::format("warning: Metal device ({}): writing the kernels to {}: {}\n",
+                         device_name_, archive_path_, error)
+                 .c_str(),
+             stderr);
 }
 
 }  // namespace treadle::gpu::metal

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <string>
 
@@ -30,7 +31,8 @@ class Pipelines {
 
   // Throws Error (kind Device) with what the compiler said. Any thread.
   const PipelineObject* get(KernelId id);
-  // Writes the archive if kernels were added to it; throws Error (kind Device) when it cannot.
+  // Writes the archive if kernels were added to it; takes no lock otherwise. What cannot be written
+  // is no error of a run: a warning on stderr says so once, and nothing is written from then on.
   void save();
 
  private:
@@ -42,7 +44,8 @@ class Pipelines {
   Owned<ArchiveObject> archive_;
   std::mutex mutex_;
   std::array<Owned<PipelineObject>, static_cast<std::size_t>(KernelId::kCount)> made_;
-  bool unsaved_ = false;
+  std::atomic<bool> unsaved_ = false;
+  bool unwritable_ = false;
 };
 
 }  // namespace treadle::gpu::metal

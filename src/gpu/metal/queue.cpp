@@ -31,19 +31,21 @@ struct Download {
   DeviceAddress from;
   std::size_t bytes;
 };
+// All that encoding takes, so that a replay looks nothing up.
 struct Call {
-  KernelId kernel = KernelId::kCount;
+  const PipelineObject* pipeline = nullptr;
+  bool reports = false;
   Extent3 groups, threads;
   std::size_t buffers = 0;
-  std::array<const Block*, kMaxBuffers> blocks{};
+  std::array<const BufferObject*, kMaxBuffers> objects{};
   std::array<std::size_t, kMaxBuffers> offsets{};
   std::array<Access, kMaxBuffers> accesses{};
   std::size_t param_bytes = 0;
   alignas(16) std::array<std::byte, kMaxParamBytes> params;
-  std::string label;
+  const char* label = "";  // of the caller
 
   void add(const Block& block, DeviceAddress address, const Access& access) {
-    blocks[buffers] = &block;
+    objects[buffers] = block.buffer.get();
     offsets[buffers] = address - block.begin;
     accesses[buffers++] = access;
   }
@@ -117,7 +119,8 @@ class MetalQueue final : public Queue {
   DeviceCounters counters_;
   bool recording_ = false;
   std::vector<Command> recorded_;
-  std::string first_label_, last_label_;  // since the last sync, for the text of a fault
+  // Of the launches since the last sync, for the text of a fault; null: none.
+  const char *first_label_ = nullptr, *last_label_ = nullptr;
 };
 
 MetalQueue::MetalQueue(std::shared_ptr<Context> context)
@@ -162,18 +165,18 @@ void MetalQueue::launch(const Launch& launch) {
   check_launch(launch);
   const KernelInfo& info = kernel_info(launch.kernel);
   Call call;
-  call.kernel = launch.kernel;
+  call.pipeline = context_->pipelines->get(launch.kernel);
+  call.reports = info.reports;
   call.groups = launch.groups;
   call.threads = launch.threads;
   call.label = launch.label;
   call.set_params(launch.params, launch.param_bytes);
-  std::array<BlockPtr, kMaxBuffers> kept;
   for (std::size_t i = 0; i < static_cast<std::size_t>(launch.buffer_count); ++i) {
     const DeviceAddress address = launch.buffers[i];
-    kept[i] = context_->memory->find(address, 0, launch.label);
-    Access access = extent_of(address, *kept[i]);
+    const BlockPtr block = context_->memory->find(address, 0, launch.label);
+    Access access = extent_of(address, *block);
     access.writes = (info.written >> i & 1) != 0;
-    call.add(*kept[i], address, access);
+    call.add(*block, address, access);
   }
   add(std::move(call));
 }
@@ -219,9 +222,9 @@ void MetalQueue::run(const Call& call) {
   for (const Access& a : call.touched()) {
     if (a.writes) keep_downloads(a);
   }
-  encode(call);
-  if (first_label_.empty()) first_label_ = call.label;
+  if (!first_label_) first_label_ = call.label;
   last_label_ = call.label;
+  encode(call);
 }
 
 void MetalQueue::begin_encoding() {
@@ -233,20 +236,19 @@ void MetalQueue::begin_encoding() {
 }
 
 void MetalQueue::encode(const Call& call) {
-  const PipelineObject* const pipeline = context_->pipelines->get(call.kernel);
   begin_encoding();
   if (hazards_.conflict(call.touched())) {
     barrier(encoder_.get());
     hazards_.barrier();
   }
   hazards_.add(call.touched());
-  if (pipeline != bound_) set_pipeline(encoder_.get(), pipeline);
-  bound_ = pipeline;
+  if (call.pipeline != bound_) set_pipeline(encoder_.get(), call.pipeline);
+  bound_ = call.pipeline;
   std::size_t i = 0;
   for (; i < call.buffers; ++i) {
-    set_buffer(encoder_.get(), call.blocks[i]->buffer.get(), call.offsets[i], i);
+    set_buffer(encoder_.get(), call.objects[i], call.offsets[i], i);
   }
-  if (kernel_info(call.kernel).reports) {
+  if (call.reports) {
     const Reports::Slot slot = reports_.take(call.label);
     set_buffer(encoder_.get(), slot.buffer, slot.offset, i);
   }
@@ -282,7 +284,9 @@ void MetalQueue::copy(const Block& from_block, DeviceAddress from, const Block& 
     p.count = static_cast<tk::tk_i32>(count);
     p.rank = 1;
     Call call;
-    call.kernel = by16 ? KernelId::copy_nd_b16 : by4 ? KernelId::copy_nd_b4 : KernelId::copy_nd_b1;
+    call.pipeline = context_->pipelines->get(by16  ? KernelId::copy_nd_b16
+                                             : by4 ? KernelId::copy_nd_b4
+                                                   : KernelId::copy_nd_b1);
     call.threads = {kCopyThreads};
     call.groups = {groups_of(static_cast<std::int64_t>(count), kCopyThreads * tk::kCopyPerThread)};
     call.add(from_block, from, {from, from + part, false});
@@ -307,8 +311,8 @@ void MetalQueue::sync() {
   const std::string report = reports_.collect();
   forget();
   check(fault.empty(), ErrorKind::Device, "{}", fault);
-  context_->pipelines->save();
   check(report.empty(), ErrorKind::Device, "{}", report);
+  context_->pipelines->save();
 }
 
 // Runs what is encoded; what went wrong.
@@ -329,8 +333,7 @@ void MetalQueue::forget() {
   hazards_.clear();
   waiting_.clear();
   blocks_.clear();
-  first_label_.clear();
-  last_label_.clear();
+  first_label_ = last_label_ = nullptr;
 }
 
 void MetalQueue::begin_recording() {

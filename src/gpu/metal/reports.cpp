@@ -16,11 +16,11 @@ tk::tk_status& status_of(const std::vector<BlockPtr>& blocks, std::size_t i) {
 
 }  // namespace
 
-Reports::Slot Reports::take(std::string_view label) {
+Reports::Slot Reports::take(const char* label) {
   if (used_ == blocks_.size() * kSlots) {
     blocks_.push_back(memory_->scratch(kSlots * sizeof(tk::tk_status), "reports of kernels"));
   }
-  if (labels_.size() == used_) labels_.emplace_back();
+  if (labels_.size() == used_) labels_.push_back(nullptr);
   labels_[used_] = label;
   const std::size_t i = used_++;
   status_of(blocks_, i) = {};

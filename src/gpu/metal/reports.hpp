@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "gpu/metal/memory.hpp"
@@ -19,15 +18,15 @@ class Reports {
     const BufferObject* buffer;
     std::size_t offset;
   };
-  // For a launch with this label, which is copied.
-  Slot take(std::string_view label);
+  // For a launch with this label, which must live until collect().
+  Slot take(const char* label);
   // The text of the first report since the last call, or empty. Gives all slots back.
   std::string collect();
 
  private:
   std::shared_ptr<Memory> memory_;
   std::vector<BlockPtr> blocks_;
-  std::vector<std::string> labels_;
+  std::vector<const char*> labels_;
   std::size_t used_ = 0;
 };
 
