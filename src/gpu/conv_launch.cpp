@@ -183,7 +183,7 @@ PreparedLaunches ConvPlan::prepare(const ProductAddresses& addresses, DeviceAddr
   } else if (method_.form == Form::Ring) {
     all.push_back(ring(at, label));
   } else if (method_.tile.splits == 1) {
-    all.push_back(tiled(at, at.y, label));
+    all.push_back(tiled(at, unused_floats(at.y), label));
   } else {
     all.push_back(tiled(at, workspace, label));
     all.push_back(sum_of_splits(epilogue_, type_, d.N * d.H_out * d.W_out, d.Cout,

@@ -82,8 +82,8 @@ tk::EpilogueParams epilogue_params(const EpilogueDesc& desc, DType type, std::in
 
 ProductAddresses filled(const ProductAddresses& at, const EpilogueDesc& desc) {
   ProductAddresses r = at;
-  if (!desc.bias) r.bias = at.left;
-  if (desc.act != Act::PRelu) r.slope = at.left;
+  if (!desc.bias) r.bias = unused_floats(at.left);
+  if (desc.act != Act::PRelu) r.slope = unused_floats(at.left);
   if (desc.residual == ResidualAt::None) r.residual = at.left;
   return r;
 }

@@ -44,6 +44,12 @@ void check_epilogue(const EpilogueDesc& desc, std::int64_t columns);
 tk::EpilogueParams epilogue_params(const EpilogueDesc& desc, DType type, std::int64_t columns,
                                    std::int64_t stride, int vector, const ProductAddresses& at);
 
+// In place of floats that a kernel does not use: an address of the same buffer, aligned as theirs,
+// which Metal asks for.
+inline DeviceAddress unused_floats(DeviceAddress at) {
+  return at / sizeof(float) * sizeof(float);
+}
+
 // The addresses with those that are not used replaced by one that is readable.
 ProductAddresses filled(const ProductAddresses& at, const EpilogueDesc& desc);
 

@@ -193,13 +193,13 @@ PreparedLaunches GemmPlan::prepare(const ProductAddresses& addresses, DeviceAddr
   p.splits = choice_.splits;
   p.split_k = static_cast<tk::tk_i32>(choice_.split_k);
   const bool split = choice_.splits > 1;
-  all.push_back(
-      {kernel_,
-       {static_cast<std::uint32_t>(groups), 1, static_cast<std::uint32_t>(p.splits)},
-       {static_cast<std::uint32_t>(tile.threads)},
-       {at.left, at.right, at.bias, at.slope, at.residual, split ? workspace : at.y, at.y},
-       p,
-       label});
+  all.push_back({kernel_,
+                 {static_cast<std::uint32_t>(groups), 1, static_cast<std::uint32_t>(p.splits)},
+                 {static_cast<std::uint32_t>(tile.threads)},
+                 {at.left, at.right, at.bias, at.slope, at.residual,
+                  split ? workspace : unused_floats(at.y), at.y},
+                 p,
+                 label});
   if (split) {
     all.push_back(sum_of_splits(epilogue_, type_, d.M, d.N, choice_.splits, workspace, at, label));
   }
