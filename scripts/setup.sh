@@ -10,6 +10,7 @@ packages=(
   libfmt-dev libprotozero-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   zlib1g-dev libre2-dev libpng-dev libjpeg-dev
   libgtest-dev libbenchmark-dev clang-14 gobjc++ libgnustep-base-dev valgrind
+  chromium-headless-shell
   python3 python3-venv xz-utils
 )
 
