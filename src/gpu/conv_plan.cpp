@@ -199,9 +199,10 @@ Method fitted_down(const ConvDesc& d, DType type) {
 // time is that of the rows of all groups that it gets, and longer where fewer warps than that hide
 // the time of reads. Narrow images leave columns of the groups idle.
 Method fitted_ring(const ConvDesc& d, DType type) {
+  Method best = depthwise_ring(d, type, 1);
+  const bool narrow = d.W_out * 2 <= tk::kRingAcross * tk::kRingPixels / 2;
+  if (best.kernel == KernelId::kCount || narrow) return {};
   const RingShape shape = ring_shape(d, type);
-  Method best;
-  if (d.W_out * 2 <= tk::kRingAcross * tk::kRingPixels / 2) return best;
   std::int64_t least = 0;
   for (std::int64_t down = d.kH; down <= std::min(shape.rows, kMostRows); ++down) {
     const std::int64_t groups = shape.slabs * shape.tiles * divide_up(shape.rows, down);
@@ -211,9 +212,9 @@ Method fitted_ring(const ConvDesc& d, DType type) {
     const std::int64_t cost = warps * (down + d.kH - 1) * (warps < 12 ? 108 : 100);
     if (least != 0 && cost >= least) continue;
     least = cost;
-    best = depthwise_ring(d, type, static_cast<int>(down));
+    best.rows = static_cast<int>(down);
   }
-  return best;
+  return least == 0 ? Method{} : best;
 }
 
 bool ring_finishes(const EpilogueDesc& epilogue) {
@@ -278,8 +279,9 @@ std::vector<Named> all_variants(const ConvDesc& d, DType type) {
       }
     }
     std::vector<int> rows = downs(d);
-    if (const Method ring = fitted_ring(d, type); ring.form == Form::Ring) {
-      for (const int more : {0, 1, 2}) rows.push_back(ring.rows + more);
+    const Method ring = fitted_ring(d, type);
+    if (ring.form == Form::Ring && std::find(rows.begin(), rows.end(), ring.rows) == rows.end()) {
+      rows.push_back(ring.rows);
     }
     for (const int images : {1, 3}) {
       if (d.N > images) rows.push_back(static_cast<int>(images * d.H_out + d.H_out / 2 + 1));
