@@ -11,25 +11,6 @@
 namespace treadle::cpu {
 namespace {
 
-// Calls body(offset a, b, c) for each step of the loops, the last innermost.
-template <typename F>
-void for_each(std::span<const LoopDim> loops, F&& body) {
-  std::int64_t count = 1;
-  for (const LoopDim& l : loops) count *= l.size;
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::int64_t rest = i;
-    std::ptrdiff_t a = 0, b = 0, c = 0;
-    for (std::size_t d = loops.size(); d-- > 0;) {
-      const std::int64_t at = rest % loops[d].size;
-      rest /= loops[d].size;
-      a += at * loops[d].a;
-      b += at * loops[d].b;
-      c += at * loops[d].c;
-    }
-    body(a, b, c);
-  }
-}
-
 // A constant B, packed: one matrix a distinct offset that the loops visit.
 struct PackedConstant {
   std::map<std::ptrdiff_t, std::size_t> at;  // offset in B → floats
@@ -42,7 +23,7 @@ std::shared_ptr<const PackedConstant> pack(const ContractPlan& p, const float* b
   packed->k = p.k.size;
   packed->n = p.n.size;
   const std::size_t each = kernels::packed_b_floats(p.k.size, p.n.size);
-  for_each(p.loops, [&](std::ptrdiff_t, std::ptrdiff_t offset, std::ptrdiff_t) {
+  for_each_step(p.loops, [&](std::ptrdiff_t, std::ptrdiff_t offset, std::ptrdiff_t) {
     packed->at.try_emplace(offset, packed->at.size() * each);
   });
   packed->data = Tensor(DType::F32, Shape{static_cast<std::int64_t>(packed->at.size() * each)});
@@ -79,19 +60,19 @@ class BoundContract final : public BoundKernel {
     const std::span loops(plan_.loops);
     if (packed_) {
       std::size_t step = 0;
-      for_each(loops, [&](std::ptrdiff_t oa, std::ptrdiff_t, std::ptrdiff_t oc) {
+      for_each_step(loops, [&](std::ptrdiff_t oa, std::ptrdiff_t, std::ptrdiff_t oc) {
         kernels::gemm(
             packed_args(a + oa, matrices_[step++], c + oc, residual ? residual + oc : nullptr),
             ctx.workspace, ctx.parallel);
       });
       return;
     }
-    for_each(loops.first(loops.empty() ? 0 : loops.size() - 1),
-             [&](std::ptrdiff_t oa, std::ptrdiff_t ob, std::ptrdiff_t oc) {
-               kernels::batched_gemm(
-                   batch_args(a + oa, b + ob, c + oc, residual ? residual + oc : nullptr),
-                   ctx.workspace, ctx.parallel);
-             });
+    for_each_step(loops.first(loops.empty() ? 0 : loops.size() - 1),
+                  [&](std::ptrdiff_t oa, std::ptrdiff_t ob, std::ptrdiff_t oc) {
+                    kernels::batched_gemm(
+                        batch_args(a + oa, b + ob, c + oc, residual ? residual + oc : nullptr),
+                        ctx.workspace, ctx.parallel);
+                  });
   }
 
  private:
@@ -100,13 +81,13 @@ class BoundContract final : public BoundKernel {
     check(packed_->k == plan_.k.size && packed_->n == plan_.n.size, ErrorKind::Internal,
           "a constant was packed as {} x {}, the sizes at hand ask for {} x {}", packed_->k,
           packed_->n, plan_.k.size, plan_.n.size);
-    for_each(std::span<const LoopDim>(plan_.loops),
-             [&](std::ptrdiff_t, std::ptrdiff_t offset, std::ptrdiff_t) {
-               const auto it = packed_->at.find(offset);
-               check(it != packed_->at.end(), ErrorKind::Internal,
-                     "no matrix was packed at offset {}", offset);
-               matrices_.push_back(it->second);
-             });
+    for_each_step(std::span<const LoopDim>(plan_.loops),
+                  [&](std::ptrdiff_t, std::ptrdiff_t offset, std::ptrdiff_t) {
+                    const auto it = packed_->at.find(offset);
+                    check(it != packed_->at.end(), ErrorKind::Internal,
+                          "no matrix was packed at offset {}", offset);
+                    matrices_.push_back(it->second);
+                  });
   }
 
   void repeat(std::vector<float>& v) const {

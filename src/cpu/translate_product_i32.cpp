@@ -7,42 +7,22 @@
 namespace treadle::cpu {
 namespace {
 
-// One step of the loops around the products: offsets in elements.
-struct Offsets {
-  std::ptrdiff_t a = 0, b = 0, c = 0;
-};
-
-Offsets offsets_of(const std::vector<LoopDim>& loops, std::int64_t step) {
-  Offsets o;
-  for (std::size_t d = loops.size(); d-- > 0;) {
-    const std::int64_t at = step % loops[d].size;
-    step /= loops[d].size;
-    o.a += at * loops[d].a;
-    o.b += at * loops[d].b;
-    o.c += at * loops[d].c;
-  }
-  return o;
-}
-
 void run_contract(const ContractPlan& plan, RunContext& c) {
-  std::int64_t steps = 1;
-  for (const LoopDim& l : plan.loops) steps *= l.size;
-  for (std::int64_t i = 0; i < steps; ++i) {
-    const Offsets o = offsets_of(plan.loops, i);
+  for_each_step(plan.loops, [&](std::ptrdiff_t in_a, std::ptrdiff_t in_b, std::ptrdiff_t to) {
     kernels::ProductI32Args p;
     p.m = plan.m.size;
     p.n = plan.n.size;
     p.k = plan.k.size;
-    p.a = c.in[plan.swapped ? 1 : 0]->as<const std::int32_t>() + o.a;
+    p.a = c.in[plan.swapped ? 1 : 0]->as<const std::int32_t>() + in_a;
     p.a_row = plan.m.a;
     p.a_column = plan.k.a;
-    p.b = c.in[plan.swapped ? 0 : 1]->as<const std::int32_t>() + o.b;
+    p.b = c.in[plan.swapped ? 0 : 1]->as<const std::int32_t>() + in_b;
     p.b_row = plan.k.b;
     p.b_column = plan.n.b;
-    p.c = c.out[0]->as<std::int32_t>() + o.c;
+    p.c = c.out[0]->as<std::int32_t>() + to;
     p.c_row = plan.m.c;
     kernels::product_i32(p, c.parallel);
-  }
+  });
 }
 
 bool is_constant_kernel(const ops::Conv& op, const SymShape& w) {

@@ -45,18 +45,9 @@ class BoundContract final : public BoundKernel {
     for (const LoopDim& l : outer) count = checked_mul(count, l.size);
     check(count <= kMostLaunches, ErrorKind::Unsupported,
           "the contraction takes {} launches, at most {} are made", count, kMostLaunches);
-    for (std::int64_t i = 0; i < count; ++i) {
-      LoopDim at;
-      std::int64_t rest = i;
-      for (std::size_t d = outer.size(); d-- > 0;) {
-        const std::int64_t step = rest % outer[d].size;
-        rest /= outer[d].size;
-        at.a += step * outer[d].a;
-        at.b += step * outer[d].b;
-        at.c += step * outer[d].c;
-      }
-      offsets_.push_back(at);
-    }
+    cpu::for_each_step(outer, [&](std::ptrdiff_t a, std::ptrdiff_t b, std::ptrdiff_t at_c) {
+      offsets_.push_back({1, a, b, at_c});
+    });
   }
 
   std::size_t workspace_bytes() const override { return gemm_.workspace_bytes(); }
