@@ -27,8 +27,7 @@ add_custom_command(OUTPUT ${metal_text}
 function(treadle_use_metal target)
   target_sources(${target} PRIVATE ${metal_sources} ${metal_text})
   # Objective-C++ as C++20 of the project; see src/gpu/metal/api.hpp.
-  set_target_properties(${target} PROPERTIES OBJCXX_STANDARD 20 OBJCXX_STANDARD_REQUIRED ON
-    OBJCXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:OBJCXX>:-std=c++20>)
 endfunction()
 
 if(TREADLE_METAL)

@@ -3,7 +3,7 @@
 
 Usage: kernel_text.py SRC [OUT]. SRC is the repository's src folder. Prints to standard output without
 OUT. The names of the kernels, one a line, with --names. With --cpp the C++ file that has, for
-gpu/metal/pipelines.hpp, what the text of each single kernel is made of.
+gpu/metal/device.hpp, what the text of each single kernel is made of.
 """
 import re
 import sys
@@ -89,7 +89,7 @@ def cpp_text(src):
     index = {key: i for i, key in enumerate(pieces)}
     listed = []
     expand(src, "gpu/kernels/list.inc", set(), listed)
-    out = ["// Written by scripts/kernel_text.py --cpp.", '#include "gpu/metal/pipelines.hpp"', "",
+    out = ["// Written by scripts/kernel_text.py --cpp.", '#include "gpu/metal/device.hpp"', "",
            "namespace treadle::gpu::metal {", "", "const char* const kPieces[] = {"]
     out += [f'R"text({text})text",' for text in pieces.values()]
     out += ["};", ""]

@@ -14,7 +14,6 @@
 #include "gpu/cuda/device.hpp"
 #include "gpu/cuda/driver.hpp"
 #include "gpu/cuda/fatbin.hpp"
-#include "gpu/cuda/reports.hpp"
 #include "gpu/kernels/index_params.hpp"
 #include "gpu/kernels/params.hpp"
 #include "gpu/queue.hpp"
@@ -304,19 +303,6 @@ TEST_F(CudaDevice, BadIndexIsThrownByTheNextSyncAlone) {
     EXPECT_EQ(y[0], 5.0f);
     EXPECT_EQ(y[1], 1.0f);
   }
-}
-
-TEST_F(CudaDevice, ReportsAreCollectedOnce) {
-  cuda::Reports reports(cuda::DeviceContext::open(0));
-  EXPECT_EQ(reports.collect(), "");
-  for (int i = 0; i < 100; ++i) EXPECT_NE(reports.take("node " + std::to_string(i)), 0u);
-  EXPECT_EQ(reports.collect(), "");
-  // What tk_report_index does, in unified addressing at the same address.
-  auto* status = reinterpret_cast<tk::tk_status*>(reports.take("node 'g'"));
-  *status = {1, 0, -9, 5};
-  EXPECT_EQ(reports.collect(),
-            "node 'g': index -9 is out of range, expected at least -5 and below 5");
-  EXPECT_EQ(reports.collect(), "");
 }
 
 TEST_F(CudaDevice, EmptyRecording) {

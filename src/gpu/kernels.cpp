@@ -75,6 +75,12 @@ const KernelInfo& kernel_info(KernelId id) {
   return kKernels[static_cast<std::size_t>(id)];
 }
 
+std::string LaunchSpan::waiting() const {
+  if (!first_) return "waiting for its commands";
+  return fmt::format("waiting for its commands, the first of them for {}, the last for {}", first_,
+                     last_);
+}
+
 void check_launch(const Launch& launch) {
   const KernelInfo& info = kernel_info(launch.kernel);
   check(launch.buffer_count == info.buffers, ErrorKind::Internal,

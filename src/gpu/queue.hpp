@@ -71,6 +71,21 @@ class Queue : public DeviceQueue {
   virtual void launch(const Launch& launch) = 0;
 };
 
+// The first and the last launch since the last sync(), for the text of a fault.
+class LaunchSpan {
+ public:
+  void add(const Launch& launch) {
+    if (!first_) first_ = launch.label;
+    last_ = launch.label;
+  }
+  void clear() { first_ = last_ = nullptr; }
+  // "waiting for its commands, the first of them for node 'a', the last for node 'b'".
+  std::string waiting() const;
+
+ private:
+  const char *first_ = nullptr, *last_ = nullptr;
+};
+
 // Throws Internal error unless the launch fits the kernel and the limits; for the devices.
 void check_launch(const Launch& launch);
 

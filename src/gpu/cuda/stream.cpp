@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "gpu/cuda/reports.hpp"
+#include "gpu/reports.hpp"
 
 namespace treadle::gpu::cuda {
 namespace {
@@ -13,9 +13,24 @@ namespace {
 // microseconds, a large part of a small model's run.
 constexpr std::chrono::milliseconds kSpin{2};
 
+// Page-locked host memory that the device sees.
+Reports::Block report_block(const std::shared_ptr<DeviceContext>& context, std::size_t bytes) {
+  const std::shared_ptr<void> host(context->allocate_host(bytes),
+                                   [context](void* data) { context->free_host(data); });
+  Pointer device = 0;
+  const ContextScope scope(*context);
+  context->check(context->driver().host_device_pointer(&device, host.get(), 0),
+                 "looking up page-locked memory");
+  return {host, device};
+}
+Reports reports_of(const std::shared_ptr<DeviceContext>& context) {
+  return Reports([context](std::size_t bytes) { return report_block(context, bytes); });
+}
+
 // A CUDA graph with what its launches need for as long as it may run.
 struct Recorded {
-  explicit Recorded(std::shared_ptr<DeviceContext> c) : context(std::move(c)), reports(context) {}
+  explicit Recorded(std::shared_ptr<DeviceContext> c)
+      : context(std::move(c)), reports(reports_of(context)) {}
   Recorded(const Recorded&) = delete;
   Recorded& operator=(const Recorded&) = delete;
   ~Recorded() {
@@ -56,7 +71,6 @@ class StreamQueue : public Queue {
 
  private:
   void wait();
-  std::string since_last_sync() const;
   DeviceCounters& counting() { return recording_ ? recording_->counters : counters_; }
   void close() noexcept;
 
@@ -70,13 +84,11 @@ class StreamQueue : public Queue {
   std::shared_ptr<Recorded> recording_;
   // Replayed since the last sync, where their kernels may have reported.
   std::vector<std::shared_ptr<Recorded>> replayed_;
-  // Labels of the first and the last launch since the last sync, for the text of a fault.
-  const char* first_label_ = nullptr;
-  const char* last_label_ = nullptr;
+  LaunchSpan launches_;
 };
 
 StreamQueue::StreamQueue(std::shared_ptr<DeviceContext> context)
-    : context_(std::move(context)), driver_(context_->driver()), reports_(context_) {
+    : context_(std::move(context)), driver_(context_->driver()), reports_(reports_of(context_)) {
   const ContextScope scope(*context_);
   scope.required();
   context_->check(driver_.stream_create(&stream_, kStreamNonBlocking), "making a stream");
@@ -151,15 +163,13 @@ void StreamQueue::launch(const Launch& launch) {
         result, fmt::format("launching {} for {}", kernel_info(launch.kernel).name, launch.label));
   }
   ++counting().launches;
-  if (recording_) return;
-  if (!first_label_) first_label_ = launch.label;
-  last_label_ = launch.label;
+  if (!recording_) launches_.add(launch);
 }
 
 void StreamQueue::wait() {
   const auto check = [this](Result result) {
     if (result != kSuccess) [[unlikely]]
-      context_->fail_with(result, since_last_sync());
+      context_->fail_with(result, launches_.waiting());
   };
   check(driver_.event_record(event_, stream_));
   const auto start = std::chrono::steady_clock::now();
@@ -171,18 +181,12 @@ void StreamQueue::wait() {
   check(driver_.event_synchronize(event_));
 }
 
-std::string StreamQueue::since_last_sync() const {
-  if (!first_label_) return "waiting for its commands";
-  return fmt::format("waiting for its commands, the first of them for {}, the last for {}",
-                     first_label_, last_label_);
-}
-
 void StreamQueue::sync() {
   treadle::check(!recording_, ErrorKind::Device, "CUDA queue: sync() while recording");
   const ContextScope scope(*context_);
   wait();
   ++counters_.syncs;
-  first_label_ = last_label_ = nullptr;
+  launches_.clear();
   std::string text = reports_.collect();
   reports_.release();
   for (const auto& recorded : replayed_) {

@@ -1,52 +1,14 @@
-// The Metal device, see make_metal_device in gpu/queue.hpp.
-#include <map>
-#include <mutex>
-#include <new>
+#include "gpu/metal/device.hpp"
 
-#include "base/error.hpp"
-#include "gpu/metal/queue.hpp"
+#include <unistd.h>
+
+#include <map>
+
+#include "base/pages.hpp"
 
 namespace treadle::gpu {
 namespace metal {
 namespace {
-
-// Ordinary memory of the host: the queue copies between it and shared memory itself.
-class HostBuffer final : public StagingBuffer {
- public:
-  explicit HostBuffer(std::size_t bytes)
-      : StagingBuffer(::operator new (bytes, std::align_val_t{64}), bytes) {}
-  ~HostBuffer() override { ::operator delete (data_, std::align_val_t{64}); }
-};
-
-class MetalDevice final : public Device {
- public:
-  explicit MetalDevice(std::shared_ptr<Context> context) : context_(std::move(context)) {}
-
-  std::string_view kind() const override { return "metal"; }
-  std::string name() const override { return context_->facts.name; }
-  DeviceBufferPtr allocate(std::size_t bytes, std::string_view what) override {
-    return context_->memory->allocate(bytes, what);
-  }
-  DeviceBufferPtr wrap(const void* data, std::size_t bytes, std::shared_ptr<const void> owner,
-                       std::string_view what) override {
-    return context_->memory->wrap(data, bytes, std::move(owner), what);
-  }
-  std::unique_ptr<StagingBuffer> allocate_staging(std::size_t bytes) override {
-    try {
-      return std::make_unique<HostBuffer>(bytes);
-    } catch (const std::bad_alloc&) {
-      fail(ErrorKind::Memory, "Metal: no memory for a staging buffer of {} bytes", bytes);
-    }
-  }
-  std::unique_ptr<DeviceQueue> make_queue() override { return metal::make_queue(context_); }
-  bool separate_buffers() const override { return false; }
-  bool orders_by_values() const override { return true; }
-  std::size_t bytes_in_use() const override { return context_->memory->bytes_in_use(); }
-  std::size_t peak_bytes() const override { return context_->memory->peak_bytes(); }
-
- private:
-  std::shared_ptr<Context> context_;
-};
 
 std::string why_not(const DeviceObject* device) {
   if (!device) return "this machine has no Metal device";
@@ -56,7 +18,56 @@ std::string why_not(const DeviceObject* device) {
                      facts.name);
 }
 
+Owned<DeviceObject> required_device() {
+  Owned<DeviceObject> device = system_device();
+  const std::string why = why_not(device.get());
+  check(why.empty(), ErrorKind::Device, "{}", why);
+  return device;
+}
+
 }  // namespace
+
+MetalDevice::MetalDevice(const MetalOptions& options)
+    : object_(required_device()),
+      name_(facts_of(object()).name),
+      pipelines_(object(), name_, options) {}
+
+DeviceBufferPtr MetalDevice::add(Owned<BufferObject> buffer, std::size_t bytes,
+                                 std::shared_ptr<const void> owner, std::string_view what) {
+  const DeviceBlock block{device_address(contents(buffer.get())), bytes, std::string(what), !owner};
+  return blocks_->add(std::make_shared<Block>(Block{block, std::move(buffer), std::move(owner)}));
+}
+
+DeviceBufferPtr MetalDevice::allocate(std::size_t bytes, std::string_view what) {
+  const DeviceFacts facts = facts_of(object());
+  Owned<BufferObject> buffer;
+  if (bytes <= facts.largest_buffer) {
+    // Also a launch's buffer that the kernel does not look at must hold an element of its type.
+    buffer = new_buffer(object(), std::max<std::size_t>((bytes + 15) / 16 * 16, 16));
+  }
+  check(buffer != nullptr, ErrorKind::Memory,
+        "Metal device ({}) has not enough memory for {}: {} bytes asked for, {} of {} free, at "
+        "most {} in one buffer",
+        name_, what, bytes, facts.working_set - std::min(facts.allocated, facts.working_set),
+        facts.working_set, facts.largest_buffer);
+  return add(std::move(buffer), bytes, nullptr, what);
+}
+
+DeviceBufferPtr MetalDevice::wrap(const void* data, std::size_t bytes,
+                                  std::shared_ptr<const void> owner, std::string_view what) {
+  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const DeviceAddress begin = device_address(data);
+  // What is smaller may share its page with other memory of the heap.
+  if (bytes < kMapFrom || begin % page != 0) return nullptr;
+  const std::lock_guard lock(wrapping_);
+  // One buffer an address: constants may be the same bytes, or some of another's.
+  if (blocks_->overlaps(begin, bytes)) return nullptr;
+  // Nothing writes to it, but Metal has no buffers of constant memory.
+  const std::size_t size = (bytes + page - 1) / page * page;
+  Owned<BufferObject> buffer = new_buffer(object(), size, const_cast<void*>(data));
+  return buffer ? add(std::move(buffer), bytes, std::move(owner), what) : nullptr;
+}
+
 }  // namespace metal
 
 std::shared_ptr<Device> make_metal_device(const MetalOptions& options) {
@@ -65,31 +76,17 @@ std::shared_ptr<Device> make_metal_device(const MetalOptions& options) {
   static auto& devices = *new std::map<std::pair<std::string, bool>, std::weak_ptr<Device>>;
   const std::lock_guard lock(mutex);
   std::weak_ptr<Device>& known = devices[{options.archive, options.matrix_units}];
-  if (std::shared_ptr<Device> device = known.lock()) return device;
-  auto context = std::make_shared<metal::Context>();
-  context->device = metal::system_device();
-  if (const std::string why = metal::why_not(context->device.get()); !why.empty())
-    fail(ErrorKind::Device, "{}", why);
-  context->facts = metal::facts_of(context->device.get());
-  context->memory = std::make_shared<metal::Memory>(context->device.get(), context->facts);
-  context->pipelines =
-      std::make_unique<metal::Pipelines>(context->device.get(), context->facts.name, options);
-  auto device = std::make_shared<metal::MetalDevice>(std::move(context));
-  known = device;
+  std::shared_ptr<Device> device = known.lock();
+  if (!device) known = device = std::make_shared<metal::MetalDevice>(options);
   return device;
 }
 
 std::string why_no_metal() {
-  try {
-    return metal::why_not(metal::system_device().get());
-  } catch (const std::exception& e) {
-    return e.what();
-  }
+  return metal::why_not(metal::system_device().get());
 }
 
 std::string metal_device_name() {
-  const auto device = metal::system_device();
-  return device ? metal::facts_of(device.get()).name : std::string();
+  return metal::facts_of(metal::system_device().get()).name;
 }
 
 }  // namespace treadle::gpu

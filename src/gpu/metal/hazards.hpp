@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -23,7 +22,7 @@ class Hazards {
   // Whether a launch with these accesses must wait for one since the last barrier: it reads what
   // that wrote, or overwrites what that read or wrote.
   bool conflict(std::span<const Access> next) const {
-    return std::any_of(next.begin(), next.end(), [&](const Access& n) { return met(n, since_); });
+    return std::ranges::any_of(next, [&](const Access& n) { return met(n, since_); });
   }
   void barrier() { since_ = all_.size(); }
   void add(std::span<const Access> next) { all_.insert(all_.end(), next.begin(), next.end()); }

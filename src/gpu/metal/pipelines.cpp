@@ -1,37 +1,30 @@
-#include "gpu/metal/pipelines.hpp"
-
 #include <cstdio>
 
-#include "base/error.hpp"
+#include "gpu/metal/device.hpp"
 
 namespace treadle::gpu::metal {
-
 namespace {
 
 constexpr std::size_t kSimdWidth = 32;  // what the kernels are written for
 
-}  // namespace
-
+// All that the compiler needs for one kernel, and no entry of another.
 std::string kernel_text(KernelId id, bool matrix_units) {
   const KernelText& text = kKernelTexts[static_cast<std::size_t>(id)];
   std::string all = matrix_units ? "" : "#define TK_PORTABLE_TILES\n";
   for (const int* piece = text.family; *piece >= 0; ++piece) all += kPieces[*piece];
-  all += "using namespace tk;\n#define TK_ENTRY TK_KERNEL\n";
-  all += text.entry;
-  return all += '\n';
+  return all + "using namespace tk;\n#define TK_ENTRY TK_KERNEL\n" + text.entry + "\n";
 }
 
+}  // namespace
+
 Pipelines::Pipelines(DeviceObject* device, std::string device_name, const MetalOptions& options)
-    : device_(device),
-      device_name_(std::move(device_name)),
-      archive_path_(options.archive),
-      matrix_units_(options.matrix_units) {
-  if (archive_path_.empty()) return;
+    : device_(device), device_name_(std::move(device_name)), options_(options) {
+  if (options_.archive.empty()) return;
   std::string error;
-  archive_ = open_archive(device_, archive_path_, error);
+  archive_ = open_archive(device_, options_.archive, error);
   check(archive_ != nullptr, ErrorKind::Device,
         "Metal device ({}): reading the kernels in {}: {}; remove the file to have it written anew",
-        device_name_, archive_path_, error);
+        device_name_, options_.archive, error);
 }
 
 const PipelineObject* Pipelines::get(KernelId id) {
@@ -43,33 +36,32 @@ const PipelineObject* Pipelines::get(KernelId id) {
 
 Owned<PipelineObject> Pipelines::compile(KernelId id) {
   const KernelInfo& info = kernel_info(id);
-  PipelineFacts facts;
-  std::string error;
-  Owned<PipelineObject> pipeline = new_pipeline(device_, kernel_text(id, matrix_units_), info.name,
-                                                archive_.get(), facts, error);
-  check(pipeline != nullptr, ErrorKind::Device, "Metal device ({}): compiling the kernel {}: {}",
-        device_name_, info.name, error);
-  check(!info.barriers || facts.simd_width == kSimdWidth, ErrorKind::Device,
+  Pipeline made =
+      new_pipeline(device_, kernel_text(id, options_.matrix_units), info.name, archive_.get());
+  check(made.object != nullptr, ErrorKind::Device, "Metal device ({}): compiling the kernel {}: {}",
+        device_name_, info.name, made.error);
+  check(!info.barriers || made.simd_width == kSimdWidth, ErrorKind::Device,
         "Metal device ({}): it runs the kernel {} in groups of {} lanes, expected {}", device_name_,
-        info.name, facts.simd_width, kSimdWidth);
-  check(facts.threads >= static_cast<std::size_t>(info.max_threads), ErrorKind::Device,
+        info.name, made.simd_width, kSimdWidth);
+  check(made.threads >= static_cast<std::size_t>(info.max_threads), ErrorKind::Device,
         "Metal device ({}): it takes groups of at most {} threads for the kernel {}, expected {}",
-        device_name_, facts.threads, info.name, info.max_threads);
-  if (facts.added) unsaved_ = true;
-  return pipeline;
+        device_name_, made.threads, info.name, info.max_threads);
+  if (made.added) unsaved_ = true;
+  return std::move(made.object);
 }
 
 void Pipelines::save() {
   if (!unsaved_) return;
   const std::lock_guard lock(mutex_);
   unsaved_ = false;
-  std::string error;
-  if (unwritable_ || save_archive(archive_.get(), archive_path_, error)) return;
-  unwritable_ = true;
-  std::fputs(fmt::format("warning: Metal device ({}): writing the kernels to {}: {}\n",
-                         device_name_, archive_path_, error)
-                 .c_str(),
-             stderr);
+  if (options_.archive.empty()) return;
+  const std::string error = save_archive(archive_.get(), options_.archive);
+  if (error.empty()) return;
+  const std::string warning =
+      fmt::format("warning: Metal device ({}): writing the kernels to {}: {}\n", device_name_,
+                  options_.archive, error);
+  std::fputs(warning.c_str(), stderr);
+  options_.archive.clear();
 }
 
 }  // namespace treadle::gpu::metal

@@ -1,7 +1,4 @@
-#include <cstdlib>
-#include <new>
-
-#include "base/error.hpp"
+#include "gpu/host_staging.hpp"
 #include "gpu/queue.hpp"
 #include "gpu/sim/memory.hpp"
 #include "gpu/sim/queue.hpp"
@@ -9,13 +6,6 @@
 namespace treadle::gpu {
 
 namespace {
-
-class SimStaging final : public StagingBuffer {
- public:
-  explicit SimStaging(std::size_t bytes)
-      : StagingBuffer(::operator new (bytes, std::align_val_t{64}), bytes) {}
-  ~SimStaging() override { ::operator delete (data_, std::align_val_t{64}); }
-};
 
 class SimDevice final : public Device {
  public:
@@ -27,11 +17,7 @@ class SimDevice final : public Device {
     return memory_->allocate(bytes, what);
   }
   std::unique_ptr<StagingBuffer> allocate_staging(std::size_t bytes) override {
-    try {
-      return std::make_unique<SimStaging>(bytes);
-    } catch (const std::bad_alloc&) {
-      fail(ErrorKind::Memory, "sim: no memory for a staging buffer of {} bytes", bytes);
-    }
+    return host_staging(bytes, "sim");
   }
   std::unique_ptr<DeviceQueue> make_queue() override {
     return std::make_unique<sim::SimQueue>(memory_, options_);

@@ -114,83 +114,43 @@ bool ends_untouched(const char* mapping, std::size_t mapped, const char* data, s
 
 }  // namespace
 
-class Memory::Buffer final : public DeviceBuffer {
- public:
-  Buffer(DeviceAddress address, std::size_t bytes, std::shared_ptr<Memory> memory)
-      : DeviceBuffer(address, bytes), memory_(std::move(memory)) {}
-  ~Buffer() override { memory_->release(address_); }
-
- private:
-  std::shared_ptr<Memory> memory_;
-};
+Block::~Block() {
+  if (mapping != nullptr) unmap_block(mapping, mapped);
+}
 
 DeviceBufferPtr Memory::allocate(std::size_t bytes, std::string_view what) {
   const std::size_t size = std::max<std::size_t>(bytes, 1);
   if (size > kLarge && size > free_bytes()) fail_memory(what, bytes);
-  Block block{bytes, std::string(what)};
-  char* data = map_block(size, block.mapping, block.mapped);
+  const auto block = std::make_shared<Block>();
+  char* data = map_block(size, block->mapping, block->mapped);
   if (data == nullptr) fail_memory(what, bytes);
   std::memset(data, kFresh, size);
-  const auto address = reinterpret_cast<DeviceAddress>(data);
-  {
-    const std::lock_guard lock(mutex_);
-    if (opened_ == 0) set_access(block.mapping, block.mapped, false);
-    blocks_.emplace(address, std::move(block));
-    in_use_ += bytes;
-    peak_ = std::max(peak_, in_use_);
-  }
-  return std::make_shared<Buffer>(address, bytes, shared_from_this());
-}
-
-void Memory::release(DeviceAddress address) {
+  block->begin = device_address(data);
+  block->bytes = bytes;
+  block->what = what;
   const std::lock_guard lock(mutex_);
-  const auto it = blocks_.find(address);
-  unmap_block(it->second.mapping, it->second.mapped);
-  in_use_ -= it->second.bytes;
-  blocks_.erase(it);
-}
-
-std::size_t Memory::bytes_in_use() const {
-  const std::lock_guard lock(mutex_);
-  return in_use_;
-}
-
-std::size_t Memory::peak_bytes() const {
-  const std::lock_guard lock(mutex_);
-  return peak_;
+  if (opened_ == 0) set_access(block->mapping, block->mapped, false);
+  return blocks_->add(block);
 }
 
 void Memory::open() {
   const std::lock_guard lock(mutex_);
   if (opened_++ > 0) return;
-  for (const auto& [address, block] : blocks_) set_access(block.mapping, block.mapped, true);
+  blocks_->for_each([](const Block& b) { set_access(b.mapping, b.mapped, true); });
 }
 
 void Memory::close() {
   const std::lock_guard lock(mutex_);
   if (--opened_ > 0) return;
-  for (const auto& [address, block] : blocks_) set_access(block.mapping, block.mapped, false);
-}
-
-void Memory::check_range(DeviceAddress address, std::size_t bytes, std::string_view what) const {
-  const std::lock_guard lock(mutex_);
-  auto it = blocks_.upper_bound(address);
-  check(it != blocks_.begin(), ErrorKind::Device, "sim: {} uses an address in no buffer", what);
-  --it;
-  const std::size_t offset = address - it->first, size = it->second.bytes;
-  check(offset <= size && bytes <= size - offset, ErrorKind::Device,
-        "sim: {} uses bytes {} to {} after the start of the buffer of {}, which has {}", what,
-        offset, offset + bytes, it->second.what, size);
+  blocks_->for_each([](const Block& b) { set_access(b.mapping, b.mapped, false); });
 }
 
 void Memory::check_ends() const {
-  const std::lock_guard lock(mutex_);
-  for (const auto& [address, block] : blocks_) {
-    const char* data = reinterpret_cast<const char*>(address);
-    check(ends_untouched(block.mapping, block.mapped, data, block.bytes), ErrorKind::Device,
-          "sim: a kernel wrote beside the buffer of {}, which has {} bytes", block.what,
-          block.bytes);
-  }
+  blocks_->for_each([](const Block& b) {
+    const char* data = static_cast<const char*>(device_pointer(b.begin));
+    check(ends_untouched(b.mapping, b.mapped, data, b.bytes), ErrorKind::Device,
+          "sim: a kernel wrote beside the buffer of {}, which has {} bytes", b.what, b.bytes);
+  });
 }
 
 }  // namespace treadle::gpu::sim

@@ -61,79 +61,21 @@ class GroupOrder {
 
 }  // namespace
 
-class SimQueue::Recording final : public DeviceRecording {
- public:
-  explicit Recording(std::vector<Command> c) : commands(std::move(c)) {}
-  std::vector<Command> commands;
-};
-
 SimQueue::SimQueue(std::shared_ptr<Memory> memory, const SimOptions& options)
-    : memory_(std::move(memory)), options_(options) {}
+    : CommandQueue("sim"), memory_(std::move(memory)), options_(options) {}
 
 SimQueue::~SimQueue() = default;
 
-void SimQueue::add(Command command) {
-  if (recording_) {
-    recorded_.push_back(std::move(command));
-    return;
-  }
-  count(command);
-  commands_.push_back(std::move(command));
-}
-
-void SimQueue::count(const Command& command) {
-  if (const auto* up = std::get_if<Upload>(&command)) {
-    ++counters_.copies_to_device;
-    counters_.bytes_to_device += static_cast<std::int64_t>(up->bytes);
-  } else if (const auto* down = std::get_if<Download>(&command)) {
-    ++counters_.copies_to_host;
-    counters_.bytes_to_host += static_cast<std::int64_t>(down->bytes);
-  } else {
-    ++counters_.launches;
-  }
-}
-
-void SimQueue::upload(DeviceAddress to, const void* from, std::size_t bytes) {
-  memory_->check_range(to, bytes, "an upload");
-  add(Upload{to, from, bytes});
-}
-
-void SimQueue::download(void* to, DeviceAddress from, std::size_t bytes) {
-  memory_->check_range(from, bytes, "a download");
-  add(Download{to, from, bytes});
-}
-
-void SimQueue::launch(const Launch& launch) {
-  check_launch(launch);
+KernelCall SimQueue::call_of(const Launch& launch) {
   KernelCall call;
   call.launch = launch;
   call.params.fill(std::byte{0xff});
   std::memcpy(call.params.data(), launch.params, launch.param_bytes);
   call.launch.params = nullptr;
-  add(std::move(call));
+  return call;
 }
 
-void SimQueue::begin_recording() {
-  check(!recording_, ErrorKind::Device, "sim: the queue is recording already");
-  recording_ = true;
-}
-
-std::unique_ptr<DeviceRecording> SimQueue::end_recording() {
-  check(recording_, ErrorKind::Device, "sim: the queue is not recording");
-  recording_ = false;
-  return std::make_unique<Recording>(std::exchange(recorded_, {}));
-}
-
-void SimQueue::replay(const DeviceRecording& recording) {
-  check(!recording_, ErrorKind::Device, "sim: a queue that is recording cannot replay");
-  const auto* own = dynamic_cast<const Recording*>(&recording);
-  check(own != nullptr, ErrorKind::Device, "sim: the recording is of another device");
-  for (const Command& c : own->commands) add(c);
-}
-
-void SimQueue::sync() {
-  check(!recording_, ErrorKind::Device, "sim: a queue that is recording cannot be waited for");
-  ++counters_.syncs;
+void SimQueue::finish() {
   const std::vector<Command> commands = std::exchange(commands_, {});
   index_error_.clear();
   {

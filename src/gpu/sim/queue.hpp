@@ -5,50 +5,32 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <variant>
 #include <vector>
 
 #include "base/threads.hpp"
-#include "gpu/queue.hpp"
+#include "gpu/command_queue.hpp"
 #include "gpu/sim/group.hpp"
 #include "gpu/sim/memory.hpp"
 
 namespace treadle::gpu::sim {
 
-class SimQueue final : public Queue {
+struct KernelCall {
+  Launch launch;
+  alignas(16) std::array<std::byte, kMaxParamBytes> params;
+};
+
+class SimQueue final : public CommandQueue<KernelCall> {
  public:
   SimQueue(std::shared_ptr<Memory> memory, const SimOptions& options);
   ~SimQueue() override;
 
-  void upload(DeviceAddress to, const void* from, std::size_t bytes) override;
-  void download(void* to, DeviceAddress from, std::size_t bytes) override;
-  void launch(const Launch& launch) override;
-  void sync() override;
-  void begin_recording() override;
-  std::unique_ptr<DeviceRecording> end_recording() override;
-  void replay(const DeviceRecording& recording) override;
-  DeviceCounters counters() const override { return counters_; }
-
  private:
-  struct Upload {
-    DeviceAddress to;
-    const void* from;
-    std::size_t bytes;
-  };
-  struct Download {
-    void* to;
-    DeviceAddress from;
-    std::size_t bytes;
-  };
-  struct KernelCall {
-    Launch launch;
-    alignas(16) std::array<std::byte, kMaxParamBytes> params;
-  };
-  using Command = std::variant<Upload, Download, KernelCall>;
-  class Recording;
-
-  void add(Command command);
-  void count(const Command& command);
+  void check_bytes(DeviceAddress address, std::size_t bytes, std::string_view user) const override {
+    memory_->check_range(address, bytes, user);
+  }
+  KernelCall call_of(const Launch& launch) override;
+  void perform(const Command& command) override { commands_.push_back(command); }
+  void finish() override;
   void run(const Command& command);
   void run_call(const KernelCall& call);
   void run_groups(const Launch& launch, const KernelArguments& arguments);
@@ -61,9 +43,6 @@ class SimQueue final : public Queue {
   std::mutex mutex_;
   std::vector<std::unique_ptr<GroupRunner>> runners_;  // those that no thread uses
   std::vector<Command> commands_;
-  std::vector<Command> recorded_;
-  bool recording_ = false;
-  DeviceCounters counters_;
   std::string index_error_;
 };
 
