@@ -16,7 +16,8 @@ list(APPEND metal_sources ${PROJECT_SOURCE_DIR}/src/gpu/metal/api.mm)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(metal_text ${PROJECT_BINARY_DIR}/generated/gpu/metal_text.cpp)
 file(GLOB metal_text_from CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/gpu/dialect/*.hpp
-  ${PROJECT_SOURCE_DIR}/src/gpu/kernels/* ${PROJECT_SOURCE_DIR}/src/gpu/metal/tile_simdgroup.hpp ${PROJECT_SOURCE_DIR}/src/gpu/sim/kernels_*.cpp)
+  ${PROJECT_SOURCE_DIR}/src/gpu/kernels/* ${PROJECT_SOURCE_DIR}/src/gpu/metal/*.hpp
+  ${PROJECT_SOURCE_DIR}/src/gpu/metal/own.inc ${PROJECT_SOURCE_DIR}/src/gpu/sim/kernels_*.cpp)
 add_custom_command(OUTPUT ${metal_text}
   COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/generated/gpu
   COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/kernel_text.py --cpp

@@ -5,7 +5,8 @@
    an address space, or in a wrong one, is an error, as it is on Metal.
 2. It refuses tests/gpu/bad_*.hpp, each with the error that the file names.
 3. No kernel or dialect file has what the dialect does not have.
-4. The Metal text, preprocessed, has an entry for every kernel of the list, and no other.
+4. The Metal text, preprocessed with Metal's own kernels and with the portable ones alone, has an entry for
+   every kernel of the list, and no other.
 Usage: kernel_lint.py ROOT [--clang PROGRAM]. Exits with 1 and a line for each fault.
 """
 import argparse
@@ -99,19 +100,20 @@ def bad_examples(clang, root):
             yield f"{path} should be refused with '{wanted[1]}', got:\n{found}"
 
 
-def metal_entries(clang, root):
+def metal_entries(clang, root, *options):
     text = re.sub(r"#include <metal_stdlib>\n", "", metal_text(root / "src"))
     if re.search(r"^\s*#include", text, re.M):
         yield "the Metal text includes files"
-    result = subprocess.run([clang, "-E", "-P", "-x", "c++", "-D__METAL_VERSION__=240", "-"],
+    result = subprocess.run([clang, "-E", "-P", "-x", "c++", "-D__METAL_VERSION__=240", *options, "-"],
                             input=text, capture_output=True, text=True)
+    what = " ".join(["the Metal text", *options])
     if result.returncode != 0:
-        yield f"the Metal text does not preprocess:\n{result.stderr}"
+        yield f"{what} does not preprocess:\n{result.stderr}"
         return
     entries = re.findall(r"\[\[kernel,[^]]*\]\] void (\w+)\s*\(", result.stdout)
     listed = kernel_names(root / "src")
     for name in sorted(set(listed) ^ set(entries)):
-        yield f"kernel {name} is in {'the list' if name in listed else 'the Metal text'} only"
+        yield f"kernel {name} is in {'the list' if name in listed else what} only"
     for name in sorted({n for n in listed if listed.count(n) > 1}):
         yield f"kernel {name} is listed more than once"
     if left := re.search(r"\b(TK_[A-Z_]+)\b", result.stdout):
@@ -128,7 +130,7 @@ def main():
     root, clang = arguments.root, arguments.clang
     files = [*kernel_files(root), root / "src/gpu/dialect/common.hpp"]
     faults = [*forbidden(root, files), *bad_examples(clang, root), *metal_entries(clang, root),
-              *address_spaces(clang, root)]
+              *metal_entries(clang, root, "-DTK_PORTABLE"), *address_spaces(clang, root)]
     for fault in faults:
         print(fault)
     if faults:

@@ -11,7 +11,10 @@ from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#include "(gpu/[^"]+)"\s*$')
 ONCE = re.compile(r"^\s*#pragma once\s*$")
-ENTRY = re.compile(r"TK_ENTRY\((\w+)")
+ENTRY = re.compile(r"^TK_ENTRY\((\w+)", re.M)
+# The parameter struct of an entry; the threads and buffers.
+PARAMS = re.compile(r"\), (\w+), ")
+TAKES = re.compile(r"sync, (.*)")
 # Of the front ends only Metal's; the host's and CUDA's include what Metal does not have.
 OTHER = re.compile(r"gpu/dialect/(cuda|lint|host)\.hpp")
 # What stands between the bodies and the entries.
@@ -39,9 +42,28 @@ def expand(src, name, seen, out):
 def metal_text(src):
     out = []
     expand(src, "gpu/kernels/all.hpp", set(), out)
-    out += USING
-    expand(src, "gpu/kernels/list.inc", set(), out)
+    listed = []
+    expand(src, "gpu/kernels/list.inc", set(), listed)
+    out += USING + with_own(src, listed)
     return "\n".join(out) + "\n"
+
+
+def with_own(src, lines):
+    """The lines of the kernel list, with those that Metal has kernels of its own for as a choice."""
+    own = {m[1]: line for line in lines_of(src, "gpu/metal/own.inc") if (m := ENTRY.match(line))}
+    out = []
+    for line in lines:
+        m = ENTRY.match(line)
+        if not m or m[1] not in own:
+            out.append(line)
+            continue
+        mine = own.pop(m[1])
+        if TAKES.search(mine)[1] != TAKES.search(line)[1] or PARAMS.search(mine)[1] != PARAMS.search(line)[1]:
+            sys.exit(f"gpu/metal/own.inc: {m[1]} does not take what the kernel of the list takes")
+        out.append(f"#ifdef TK_PORTABLE\n{line}\n#else\n{mine}\n#endif")
+    if own:
+        sys.exit(f"gpu/metal/own.inc: not in the kernel list: {', '.join(own)}")
+    return out
 
 
 def kernel_names(src):
@@ -96,7 +118,8 @@ def cpp_text(src):
     for i, order in enumerate(families):
         out.append(f"static const int kFamily{i}[] = {{{', '.join(str(index[key]) for key in order)}, -1}};")
     out += ["", "const KernelText kKernelTexts[] = {"]
-    out += [f'{{kFamily{family_of[m[1]]}, R"text({line})text"}},' for line in listed if (m := ENTRY.match(line))]
+    out += [f'{{kFamily{family_of[m[1]]}, R"text({line})text"}},' for line in with_own(src, listed)
+            if (m := ENTRY.search(line))]
     return "\n".join(out + ["};", "", "}  // namespace treadle::gpu::metal"]) + "\n"
 
 

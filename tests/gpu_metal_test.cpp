@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "gpu/conv_plan.hpp"
 #include "gpu/gemm_plan.hpp"
 #include "gpu/kernels/copy_params.hpp"
 #include "gpu/kernels/index_params.hpp"
@@ -316,20 +317,19 @@ TEST_F(GpuMetal, ARecordingHoldsItsKernels) {
   std::filesystem::remove(path);
 }
 
-// a b by a kernel of `device`; a is [m, k], b is [k, n].
-Tensor product(Device& device, const GemmDesc& d, const std::string& variant, const Tensor& a,
-               const Tensor& b) {
+// What a plan makes on `device` of a product or convolution.
+template <typename Plan>
+Tensor result_of(Device& device, const Plan& plan, const Tensor& left, const Tensor& right,
+                 Tensor y) {
   const std::unique_ptr<DeviceQueue> queue = device.make_queue();
-  const GemmPlan plan(d, DType::F32, {}, variant);
-  Tensor y(DType::F32, {d.M, d.N});
   const auto on_device = [&](const Tensor& t) {
     return upload(device, *queue, t.data(), t.bytes(), "an operand");
   };
-  const auto left = on_device(a), right = on_device(b), result = device.allocate(y.bytes(), "y");
+  const auto a = on_device(left), b = on_device(right), result = device.allocate(y.bytes(), "y");
   const auto workspace = device.allocate(plan.workspace_bytes() + 1, "the workspace");
   ProductAddresses at;
-  at.left = left->address();
-  at.right = right->address();
+  at.left = a->address();
+  at.right = b->address();
   at.y = result->address();
   plan.run(dynamic_cast<Queue&>(*queue), at, workspace->address(), "a product");
   queue->download(y.mutable_data(), at.y, y.bytes());
@@ -337,20 +337,74 @@ Tensor product(Device& device, const GemmDesc& d, const std::string& variant, co
   return y;
 }
 
-TEST_F(GpuMetal, MatrixUnitsAgreeWithThePortableKernels) {
-  const auto portable = make_metal_device({"", false}), units = make_metal_device();
-  ASSERT_NE(portable.get(), units.get());
-  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{130, 70, 45}, {33, 129, 64}}) {
-    const GemmDesc d = matrix_product(m, n, k);
-    const Tensor a = test::random_tensor(DType::F32, {m, k}, 1);
-    const Tensor b = test::random_tensor(DType::F32, {k, n}, 2);
-    for (const std::string& variant : gemm_variants(d, DType::F32)) {
-      const Tensor want = product(*portable, d, variant, a, b);
-      const Tensor got = product(*units, d, variant, a, b);
-      test::expect_close(got, want, 1e-6, 4e-6 * static_cast<double>(k), variant);
-      test::expect_close(product(*units, d, variant, a, b), got, 0, 0, variant + " again");
+TEST_F(GpuMetal, OwnProductsAgreeWithThePortableKernels) {
+  const auto portable = make_metal_device({"", false}), own = make_metal_device();
+  ASSERT_NE(portable.get(), own.get());
+  // m, n, k: tiles, then rows few enough for gemv; columns that are whole vectors, and others.
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{130, 70, 45},
+                                {33, 129, 64},
+                                {1, 200, 1100},
+                                {1, 37, 75},
+                                {4, 96, 514},
+                                {3, 50, 33},
+                                {8, 33, 260},
+                                {6, 64, 1024}}) {
+    for (const DType type : {DType::F32, DType::F16}) {
+      const GemmDesc d = matrix_product(m, n, k);
+      const Tensor a = test::random_tensor(type, {m, k}, 1);
+      const Tensor b = test::random_tensor(type, {k, n}, 2);
+      for (const std::string& variant : gemm_variants(d, type)) {
+        for (const char* splits : {"", "/3"}) {
+          const GemmPlan plan(d, type, {}, variant + splits);
+          const auto run = [&](Device& device) {
+            return result_of(device, plan, a, b, Tensor(type, {m, n}));
+          };
+          const std::string what = fmt::format("{}x{}x{} {}", m, n, k, plan.name());
+          const Tensor want = run(*portable), got = run(*own);
+          const double part = type == DType::F32 ? 1e-6 : 1e-3;
+          test::expect_close(got, want, part, 4e-6 * static_cast<double>(k) + part, what);
+          test::expect_close(run(*own), got, 0, 0, what + " again");
+        }
+      }
     }
   }
+}
+
+TEST_F(GpuMetal, DepthwiseWithAHaloIsThePortableOne) {
+  const auto portable = make_metal_device({"", false}), own = make_metal_device();
+  int kernels = 0;
+  for (const DType type : {DType::F32, DType::F16}) {
+    for (const std::int64_t k : {3, 5}) {
+      for (const std::int64_t stride : {1, 2}) {
+        // Tiles and slabs of channels that are full and that are not; padding that differs.
+        kernels::ConvDesc d;
+        d.N = 2;
+        d.H = 21;
+        d.W = 13;
+        d.Cin = d.Cout = d.group = 40;
+        d.kH = d.kW = k;
+        d.stride_h = d.stride_w = stride;
+        d.pad_top = 1;
+        d.pad_left = 2;
+        d.H_out = (d.H + 3 - k) / stride + 1;
+        d.W_out = (d.W + 4 - k) / stride + 1;
+        const Tensor x = test::random_tensor(type, {d.N, d.H, d.W, d.Cin}, 3);
+        const Tensor w = test::random_tensor(DType::F32, {d.Cout * k * k}, 4);
+        for (const std::string& variant : conv_variants(d, type)) {
+          if (!variant.starts_with(fmt::format("depthwise_{}x{}s{}_v", k, k, stride))) continue;
+          const ConvPlan plan(d, type, {}, variant);
+          const Tensor packed = plan.pack(w.span<float>().data(), kernels::oihw_strides(d));
+          const auto run = [&](Device& device) {
+            return result_of(device, plan, x, packed,
+                             Tensor(type, {d.N, d.H_out, d.W_out, d.Cout}));
+          };
+          test::expect_close(run(*own), run(*portable), 0, 0, variant);
+          ++kernels;
+        }
+      }
+    }
+  }
+  EXPECT_GE(kernels, 23) << "entries of depthwise_halo in gpu/metal/own.inc";
 }
 
 TEST_F(GpuMetal, Errors) {

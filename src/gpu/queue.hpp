@@ -112,8 +112,8 @@ struct MetalOptions {
   // read when the device is made and written by a sync() after kernels were compiled; when that
   // fails, a warning on stderr says so once.
   std::string archive;
-  // Products by the device's matrix units; false: by the portable kernels, their reference.
-  bool matrix_units = true;
+  // Kernels of Metal's own where there are some; false: the portable ones, their reference.
+  bool own_kernels = true;
 };
 // The system's Metal device; one object for as long as one with these options is in use. Throws
 // Error (kind Device) that says what is missing.

@@ -121,9 +121,10 @@ inline void tk_async_wait() {}
 
 }  // namespace tk
 
-// Products by simdgroup matrices (gpu/metal/tile_simdgroup.hpp) rather than the portable way.
-#ifndef TK_PORTABLE_TILES
-#define TK_MATRIX_UNITS
+// Metal's own kernels (gpu/metal/own.inc) and products by simdgroup matrices rather than the portable
+// way.
+#ifndef TK_PORTABLE
+#define TK_OWN_KERNELS
 #endif
 #define TK_WARP_TREES_IN_COMMON
 #define TK_CLIP_HALVES_IN_COMMON

@@ -304,3 +304,7 @@ TK_FN void depthwise_any(TK_CTX c, TK_GLOBAL const T* x, TK_GLOBAL const T* w,
 }
 
 }  // namespace tk
+
+#ifdef TK_OWN_KERNELS
+#include "gpu/metal/depthwise_halo.hpp"
+#endif

@@ -150,6 +150,44 @@ typedef tk_gemv_shared<1> tk_gemv_shared_1;
 typedef tk_gemv_shared<4> tk_gemv_shared_4;
 typedef tk_gemv_shared<8> tk_gemv_shared_8;
 
+// Adds what the warps of a group have in shared memory, [8 warps, ROWS, columns], and ends rows of
+// 32 columns from n0 on.
+template <int ROWS, class T>
+TK_FN void tk_gemv_finish(TK_CTX c, int n0, int batch, TK_GLOBAL const float* bias,
+                          TK_GLOBAL const float* slope, TK_GLOBAL const T* residual,
+                          TK_GLOBAL float* partial, TK_GLOBAL T* y, TK_PARAM GemmParams& p,
+                          TK_SHARED tk_gemv_shared<ROWS>& s) {
+  const int tid = int(c.tid.x), split = int(c.bid.z), column = n0 + tid % 8 * 4;
+  TK_SHARED const float* all = (TK_SHARED const float*)s.v;
+  TK_BARRIER(c);
+  if (tid < ROWS * 8) {
+    const int m = tid / 8;
+    tk_results<1, 1, 4> total;
+    tk_clear(total);
+    TK_UNROLL for (int warp = 0; warp < 8; ++warp) {
+      tk_vec<4> r;
+      tk_shared_load4(all + ((warp * ROWS + m) * kGemvColumns + tid % 8 * 4), r);
+      TK_UNROLL for (int j = 0; j < 4; ++j) total.v[0][j] += r.v[j];
+    }
+    tk_place at;
+    at.base = 0;
+    at.row = m;
+    at.row_gap = 0;
+    at.height = p.M;
+    at.column = column;
+    at.column_gap = 0;
+    at.width = p.N;
+    if (p.splits > 1) {
+      at.base = (tk_i64(split) * p.batch + batch) * p.M;
+      tk_store_partial<1>(partial, at, p.N, p.N % 4 == 0, total);
+    } else {
+      tk_finish_all<1>(p.epilogue, at, bias, slope,
+                       residual + tk_batch_offset(p, batch, p.residual_batch),
+                       y + tk_batch_offset(p, batch, p.y_batch), total);
+    }
+  }
+}
+
 // Up to ROWS rows; b_n is 1. A group of 256 threads computes 32 columns: 8 lanes with four columns
 // each, times 32 slices of K, of which each takes every 32nd position. Groups x: batches and,
 // neighbouring, columns; z: splits of K.
@@ -200,33 +238,11 @@ TK_FN void gemv(TK_CTX c, TK_GLOBAL const T* a, TK_GLOBAL const T* b, TK_GLOBAL 
       tk_shared_store4(all + ((int(c.warp) * ROWS + m) * kGemvColumns + tid % 8 * 4), r);
     }
   }
-  TK_BARRIER(c);
-  if (tid < ROWS * 8) {
-    const int m = tid / 8;
-    tk_results<1, 1, 4> total;
-    tk_clear(total);
-    TK_UNROLL for (int warp = 0; warp < 8; ++warp) {
-      tk_vec<4> r;
-      tk_shared_load4(all + ((warp * ROWS + m) * kGemvColumns + tid % 8 * 4), r);
-      TK_UNROLL for (int j = 0; j < 4; ++j) total.v[0][j] += r.v[j];
-    }
-    tk_place at;
-    at.base = 0;
-    at.row = m;
-    at.row_gap = 0;
-    at.height = p.M;
-    at.column = column;
-    at.column_gap = 0;
-    at.width = p.N;
-    if (p.splits > 1) {
-      at.base = (tk_i64(split) * p.batch + batch) * p.M;
-      tk_store_partial<1>(partial, at, p.N, p.N % 4 == 0, total);
-    } else {
-      tk_finish_all<1>(p.epilogue, at, bias, slope,
-                       residual + tk_batch_offset(p, batch, p.residual_batch),
-                       y + tk_batch_offset(p, batch, p.y_batch), total);
-    }
-  }
+  tk_gemv_finish<ROWS>(c, n0, batch, bias, slope, residual, partial, y, p, s);
 }
 
 }  // namespace tk
+
+#ifdef TK_OWN_KERNELS
+#include "gpu/metal/gemv_half.hpp"
+#endif

@@ -77,7 +77,7 @@ TK_FN void tk_store_along(TK_SHARED float* s, int stride, int k, int at,
   tk_shared_store4(s + k * stride + at, r);
 }
 
-#ifndef TK_MATRIX_UNITS
+#ifndef TK_OWN_KERNELS
 
 template <class S>
 TK_FN void tk_tile_multiply(TK_SHARED const float* a, TK_SHARED const float* b,
@@ -140,6 +140,6 @@ TK_FN void tk_tile_sum(TK_CTX c, TK_GLOBAL const T* a, TK_GLOBAL const T* b, TK_
 
 }  // namespace tk
 
-#ifdef TK_MATRIX_UNITS
+#ifdef TK_OWN_KERNELS
 #include "gpu/metal/tile_simdgroup.hpp"
 #endif

@@ -75,7 +75,7 @@ std::shared_ptr<Device> make_metal_device(const MetalOptions& options) {
   static std::mutex mutex;
   static auto& devices = *new std::map<std::pair<std::string, bool>, std::weak_ptr<Device>>;
   const std::lock_guard lock(mutex);
-  std::weak_ptr<Device>& known = devices[{options.archive, options.matrix_units}];
+  std::weak_ptr<Device>& known = devices[{options.archive, options.own_kernels}];
   std::shared_ptr<Device> device = known.lock();
   if (!device) known = device = std::make_shared<metal::MetalDevice>(options);
   return device;

@@ -8,9 +8,9 @@ namespace {
 constexpr std::size_t kSimdWidth = 32;  // what the kernels are written for
 
 // All that the compiler needs for one kernel, and no entry of another.
-std::string kernel_text(KernelId id, bool matrix_units) {
+std::string kernel_text(KernelId id, bool own_kernels) {
   const KernelText& text = kKernelTexts[static_cast<std::size_t>(id)];
-  std::string all = matrix_units ? "" : "#define TK_PORTABLE_TILES\n";
+  std::string all = own_kernels ? "" : "#define TK_PORTABLE\n";
   for (const int* piece = text.family; *piece >= 0; ++piece) all += kPieces[*piece];
   return all + "using namespace tk;\n#define TK_ENTRY TK_KERNEL\n" + text.entry + "\n";
 }
@@ -37,7 +37,7 @@ const PipelineObject* Pipelines::get(KernelId id) {
 Owned<PipelineObject> Pipelines::compile(KernelId id) {
   const KernelInfo& info = kernel_info(id);
   Pipeline made =
-      new_pipeline(device_, kernel_text(id, options_.matrix_units), info.name, archive_.get());
+      new_pipeline(device_, kernel_text(id, options_.own_kernels), info.name, archive_.get());
   check(made.object != nullptr, ErrorKind::Device, "Metal device ({}): compiling the kernel {}: {}",
         device_name_, info.name, made.error);
   check(!info.barriers || made.simd_width == kSimdWidth, ErrorKind::Device,
