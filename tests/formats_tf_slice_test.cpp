@@ -1,7 +1,9 @@
 // TensorFlow's StridedSlice: its five masks. Expected values by hand from x = 0 … 11 as [1, 6, 2].
-// Numbers that UnsortedSegmentSum and NonMaxSuppressionV4 refuse.
+// Numbers that UnsortedSegmentSum and NonMaxSuppressionV4 refuse. A batch norm of f16.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "formats/tf/load.hpp"
@@ -165,6 +167,42 @@ std::string error_of(const std::string& graph, const std::vector<Value>& inputs)
     return e.what();
   }
   return "";
+}
+
+// TensorFlow keeps the statistics of a batch norm of f16 in f32.
+TEST(TfFusedBatchNorm, HalfWithStatisticsOfF32) {
+  const auto floats = [](const std::string& name, const std::vector<float>& values) {
+    std::string t;
+    pbf_writer w(t);
+    w.add_int32(1, 1);
+    w.add_message(2, shape_text({static_cast<std::int64_t>(values.size())}));
+    w.add_bytes(4, raw_bytes(values));
+    return tf_node(name, "Const", {},
+                   {{"dtype", number_attr(6, 1)}, {"value", message_attr(8, t)}});
+  };
+  std::string epsilon, out;
+  pbf_writer(epsilon).add_float(4, 1);
+  pbf_writer w(out);
+  const std::string x_shape = message_attr(7, shape_text({1, 1, 2, 2}));
+  w.add_message(
+      1, tf_node("x", "Placeholder", {}, {{"dtype", number_attr(6, 19)}, {"shape", x_shape}}));
+  w.add_message(1, floats("scale", {2, 3}));
+  w.add_message(1, floats("offset", {1, -1}));
+  w.add_message(1, floats("mean", {1, 0}));
+  w.add_message(1, floats("variance", {3, 8}));
+  w.add_message(1, tf_node("y", "FusedBatchNormV3", {"x", "scale", "offset", "mean", "variance"},
+                           {{"T", number_attr(6, 19)},
+                            {"U", number_attr(6, 1)},
+                            {"epsilon", epsilon},
+                            {"is_training", number_attr(5, 0)}}));
+  const Graph g = load(MappedFile::from_memory(out), "m.pb");
+  Tensor x(DType::F16, {1, 1, 2, 2});
+  const std::array<float, 4> values{1, 2, 3, 4};
+  std::ranges::transform(values, x.mutable_span<Half>().begin(), [](float v) { return Half(v); });
+  const Tensor y = evaluate(g, {x}).at(0).tensor();
+  EXPECT_EQ(y.dtype(), DType::F16);
+  // (x - mean) scale / sqrt(variance + 1) + offset, by hand.
+  EXPECT_EQ(y.to_f64(), (std::vector<double>{1, 1, 3, 3}));
 }
 
 std::string segment_sum(const Ints& ids, int segments) {

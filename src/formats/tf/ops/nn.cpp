@@ -191,6 +191,9 @@ std::vector<ValueId> import_batch_norm(NodeContext& c) {
   ValueId factor =
       make(ops::BinaryFn::Mul, scale, ops::unary(g, base + "/rsqrt", ops::UnaryFn::Rsqrt, sum));
   ValueId shift = make(ops::BinaryFn::Sub, offset, make(ops::BinaryFn::Mul, mean, factor));
+  // They are f32 where x is of 16 bits.
+  factor = ops::cast(g, base + "/factor", factor, c.fact(0).dtype);
+  shift = ops::cast(g, base + "/shift", shift, c.fact(0).dtype);
   if (c.layout() == ops::Layout::ChannelsFirst) {
     SymShape shape(static_cast<std::size_t>(c.fact(0).rank()), Dim(1));
     shape[1] = g.fact(factor).shape.at(0);
