@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whole vision models on the simulated device, or another: every convolution, pool and resize on it, one
 device-to-host sync a run, the answers of the CPU; converted to f16, as near to the f32 answers as ONNX
-Runtime's f16. Models come from tests/models and, where it is there,
+Runtime's f16, or, for graphs of TensorFlow, as rounding explains. Models come from tests/models and, where it is there,
 $TREADLE_MODELS (default: ../shared/models); the others are skipped and counted.
 
 Usage: run.py --treadle PROGRAM [--target sim] [--skip MODEL]
@@ -18,6 +18,7 @@ try:
     import numpy
     import onnx
     import onnxruntime
+    from half_graph import rewritten
     from onnxruntime.transformers.float16 import convert_float_to_float16
 except ImportError:  # without the environment of scripts/setup.sh
     onnxruntime = None
@@ -42,7 +43,15 @@ MODELS = [
 HALF = [
     ("ppocr_v2_cls", "1,3,48,192", ("Conv", "Pool", "Reduce", "Softmax")),
     ("yunet_n_dynamic", "1,3,96,128", ("Conv", "Pool", "Resize")),
+    ("u2netp_synthetic", "1,3,64,64", ("Conv", "Pool", "Resize")),
 ]
+# The same of TensorFlow's graphs, with the window of the last pool for that shape.
+HALF_TF = [
+    ("inception_v3", "1,107,107,3", 2, ("Conv", "Pool", "Softmax")),
+    ("mobilenet_v2", "1,96,96,3", 3, ("Conv", "Pool", "Softmax")),
+]
+# Of the largest value: a hundred roundings to 11 bits, which go both ways.
+HALF_TF_TOLERANCE = 5e-3
 
 
 class Failure(Exception):
@@ -97,36 +106,75 @@ def check(program, target, file, shape, least, tolerance, scratch):
         expect(to_host < copies <= to_host + pools, f"pools on the CPU: {copies} copies to the host, with {pools} pools")
 
 
+def input_of(folder, name, x):
+    """The options that give the input `name` the value and the shape of x."""
+    file = pathlib.Path(folder) / f"{x.dtype}.npy"
+    numpy.save(file, x)
+    return ["--input", f"{name}={file}", "--shape", f"{name}={','.join(map(str, x.shape))}"]
+
+
+def run_half(program, target, model, name, x, ops, scratch):
+    """The outputs of the f16 model on the device, where all of `ops` must run, with one sync."""
+    result = pathlib.Path(scratch) / "half.npz"
+    ran = json.loads(call(program, "run", model, *input_of(scratch, name, x), "--target", target, "--explain", "--json",
+                          "--output", result))
+    for op in ops:
+        steps = [s for s in ran["explain"] if s["op"].split()[0] == op]
+        expect(steps, f"no step {op}")
+        for step in steps:
+            expect(step["device"] == target, f"{step['node']} ({step['op']}) is not on the device: {step['why_not']}")
+    expect(ran["syncs"] == 1, f"{ran['syncs']} syncs a run, expected 1")
+    return dict(numpy.load(result))
+
+
+def expect_near(output, got, want, allowed):
+    distance = abs(got.astype(numpy.float64) - want).max() / abs(want).max()
+    expect(distance <= allowed, f"{output}: {distance:.2g} of the largest value away from f32, allowed {allowed:.2g}")
+
+
+def random_input(shape):
+    return numpy.random.default_rng(7).standard_normal([int(d) for d in shape.split(",")]).astype(numpy.float16)
+
+
 def check_half(program, target, file, shape, ops, scratch):
-    x = numpy.random.default_rng(7).standard_normal([int(d) for d in shape.split(",")]).astype(numpy.float16)
+    x = random_input(shape)
     model = onnx.load(file)
     constant = {i.name for i in model.graph.initializer}
-    name = next(i.name for i in model.graph.input if i.name not in constant)
+    source = next(i for i in model.graph.input if i.name not in constant)
+    for dim, size in zip(source.type.tensor_type.shape.dim, x.shape):
+        dim.dim_value = size
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    del model.graph.value_info[:]
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
 
     def answers(of, value):
         session = onnxruntime.InferenceSession(of.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        return {o.name: y.astype(numpy.float64) for o, y in zip(session.get_outputs(), session.run(None, {name: value}))}
+        results = session.run(None, {source.name: value})
+        return {o.name: y.astype(numpy.float64) for o, y in zip(session.get_outputs(), results)}
 
     exact = answers(model, x.astype(numpy.float32))
     half = convert_float_to_float16(model, keep_io_types=False)
     peer = answers(half, x)
-    folder = pathlib.Path(scratch)
-    onnx.save(half, folder / "half.onnx")
-    numpy.save(folder / "x.npy", x)
-    ran = json.loads(call(program, "run", folder / "half.onnx", "--input", f"{name}={folder / 'x.npy'}", "--target", target,
-                          "--explain", "--json", "--output", folder / "half.npz"))
-    for step in ran["explain"]:
-        if step["op"].split()[0] in ops:
-            expect(step["device"] == target, f"{step['node']} ({step['op']}) is not on the device: {step['why_not']}")
-    expect(ran["syncs"] == 1, f"{ran['syncs']} syncs a run, expected 1")
-    ours = numpy.load(folder / "half.npz")
+    file = pathlib.Path(scratch) / "half.onnx"
+    onnx.save(half, file)
+    ours = run_half(program, target, file, source.name, x, ops, scratch)
     for output, want in exact.items():
-        scale = abs(want).max()
-        distance = abs(ours[output].astype(numpy.float64) - want).max() / scale
-        allowed = 2 * abs(peer[output] - want).max() / scale + 1e-3
-        expect(distance <= allowed, f"{output}: {distance:.2g} of the largest value away from f32, allowed {allowed:.2g}")
+        expect_near(output, ours[output], want, 2 * abs(peer[output] - want).max() / abs(want).max() + 1e-3)
+
+
+def check_half_tf(program, target, file, shape, window, ops, scratch):
+    x, folder = random_input(shape), pathlib.Path(scratch)
+    graph = file.read_bytes()
+    (folder / "f32.pb").write_bytes(rewritten(graph, window))
+    (folder / "half.pb").write_bytes(rewritten(graph, window, half=True))
+    name = json.loads(call(program, "dump", file, "--json"))["inputs"][0]["name"]
+    exact = input_of(folder, name, x.astype(numpy.float32))
+    call(program, "run", folder / "f32.pb", *exact, "--output", folder / "f32.npz")
+    ours = run_half(program, target, folder / "half.pb", name, x, ops, scratch)
+    for output, want in numpy.load(folder / "f32.npz").items():
+        expect_near(output, ours[output], want.astype(numpy.float64), HALF_TF_TOLERANCE)
 
 
 def main():
@@ -137,10 +185,12 @@ def main():
     arguments = parser.parse_args()
     program, target = arguments.treadle, arguments.target
     found, wrong, skipped = folders(), [], []
-    cases = [(name, name, check, what) for name, *what in MODELS] + [(name, f"{name} in f16", check_half, what) for name, *what in HALF]
+    cases = [(name, name, check, what) for name, *what in MODELS]
+    for run, models in ((check_half, HALF), (check_half_tf, HALF_TF)):
+        cases += [(name, f"{name} in f16", run, what) for name, *what in models]
     with tempfile.TemporaryDirectory() as scratch:
         for name, label, run, what in cases:
-            if name not in found or name in arguments.skip or (run is check_half and onnxruntime is None):
+            if name not in found or name in arguments.skip or (run is not check and onnxruntime is None):
                 skipped.append(label)
                 continue
             try:

@@ -61,9 +61,8 @@ inline void tk_halo_put(device const T* from, bool there, threadgroup tk_u32* to
 }
 
 template <class T, int V, int K, int S, int OWN, int ROWS>
-inline void depthwise_halo(TK_CTX c, device const T* x, device const T* w,
-                           device const float* bias, device const float* slope,
-                           device const T* residual, device T* y,
+inline void depthwise_halo(TK_CTX c, device const T* x, device const T* w, device const float* bias,
+                           device const float* slope, device const T* residual, device T* y,
                            constant const DepthwiseParams& p, threadgroup tk_halo<K, S, ROWS>& s) {
   typedef tk_halo<K, S, ROWS> Halo;
   enum {
