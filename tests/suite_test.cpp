@@ -73,7 +73,8 @@ class SuiteTest : public FolderTest {
                       const std::string& compare = "echo '{\"ok\":true}'") {
     const std::string info =
         R"({"version":"0.1","commit":"abc","compiler":"GNU","flags":"-O2","isa_used":"avx2",)"
-        R"("cpu":"a cpu","processors":2,"devices":{"cuda":{"devices":[],"why_not":"no driver"}}})";
+        R"("cpu":"a cpu","processors":2,"devices":{"cuda":{"devices":[],"why_not":"no driver"},)" +
+        metal_ + "}}";
     const std::string file =
         write(name, "#!/bin/sh\nif [ $1 = info ]; then echo '" + info + "'; exit; fi\necho " +
                         name + " \"$@\" >> " + path("log") + "\nif [ $1 = compare ]; then\n" +
@@ -105,6 +106,8 @@ class SuiteTest : public FolderTest {
   }
 
   std::vector<Json> records;
+  // What the programs say of Metal.
+  std::string metal_ = R"("metal":{"devices":[],"why_not":"made elsewhere"})";
   const std::string one_ = "name = 's'\nrounds = 1\n[[entry]]\nname = 'e'\nmodel = 'm.onnx'\n";
 };
 
@@ -145,7 +148,7 @@ TEST_F(SuiteTest, ErrorsNameFileEntryAndKey) {
       {"threads = 'two'", {"key 'threads'", "whole number", "'two'"}},
       {"threads = 0", {"key 'threads'", "from 1 to 1024", "got 0"}},
       {"threads = [1, 1]", {"'e/cpu-1' is there twice"}},
-      {"target = 'tpu'", {"key 'target'", "cpu, cuda, cuda:N or sim", "'tpu'"}},
+      {"target = 'tpu'", {"key 'target'", "cpu, cuda, cuda:N, metal or sim", "'tpu'"}},
       {"target = 3", {"key 'target'", "a text", "got 3"}},
       {"format = 'h5'", {"key 'format'", "onnx, tf, nnef", "'h5'"}},
       {"precision = 'f8'", {"key 'precision'", "'f8'"}},
@@ -209,17 +212,38 @@ TEST_F(SuiteTest, SkippedEntriesAreCountedByReason) {
   const std::string right_program = program("a", right());
   const Suite s =
       read(one_ + "[[entry]]\nname = 'p'\nmodel = 'm'\nneeds = ['pulse']\nthreads = [1, 2]\n" +
-           "[[entry]]\nname = 'g'\nmodel = 'm.onnx'\ntarget = 'cuda'\n");
+           "[[entry]]\nname = 'g'\nmodel = 'm.onnx'\ntarget = ['cuda', 'metal']\n");
   const SuiteSummary summary = run(s, {right_program});
   EXPECT_EQ(summary.entries, 1u);
-  const std::map<std::string, std::size_t> want = {{"needs pulse", 2}, {"no CUDA device", 1}};
+  const std::map<std::string, std::size_t> want = {
+      {"needs pulse", 2}, {"no CUDA device", 1}, {"no Metal device", 1}};
   EXPECT_EQ(by_reason(summary), want);
   const auto o = call({"bench", "suite", path("s.toml"), "--program", right_program});
   EXPECT_EQ(o.code, kRight) << o.err;
   EXPECT_TRUE(has(o.out, "skipped p/cpu-1: needs pulse\n")) << o.out;
   EXPECT_TRUE(has(o.out, "skipped g/cuda-1: no CUDA device (no driver)\n")) << o.out;
-  EXPECT_TRUE(has(o.out, "3 skipped (2 needs pulse; 1 no CUDA device)")) << o.out;
+  EXPECT_TRUE(has(o.out, "skipped g/metal-1: no Metal device (made elsewhere)\n")) << o.out;
+  EXPECT_TRUE(has(o.out, "4 skipped (2 needs pulse; 1 no CUDA device; 1 no Metal device)"))
+      << o.out;
   EXPECT_EQ(o.err, "") << "progress without a terminal";
+}
+
+TEST_F(SuiteTest, MetalIsATarget) {
+  const Suite s = read("name = 's'\n[[entry]]\nname = 'g'\nmodel = 'm.onnx'\ntarget = 'metal'\n");
+  metal_ = R"("metal":{"devices":["Apple M1"],"why_not":""})";
+  const SuiteSummary summary = run(s, {program("a", right())});
+  EXPECT_EQ(summary.entries, 1u);
+  EXPECT_TRUE(summary.skipped.empty());
+  ASSERT_FALSE(records.empty());
+  EXPECT_EQ(records[0]["target"], "metal");
+  EXPECT_EQ(records[0]["machine"]["gpu"], "Apple M1");
+  EXPECT_TRUE(has(content(path("log")), "--target metal")) << content(path("log"));
+  // A program from before Metal.
+  metal_ = R"("sim":{})";
+  const SuiteSummary old = run(s, {program("b", right())});
+  ASSERT_EQ(old.skipped.size(), 1u);
+  EXPECT_EQ(old.skipped[0].reason, "no Metal device");
+  EXPECT_EQ(old.skipped[0].detail, "the program names no such device");
 }
 
 TEST(SuitePlan, ProgramsTakeTurns) {

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "cli/trace_stage.hpp"
 
 namespace treadle::cli {
 namespace {
@@ -281,8 +282,8 @@ void Reader::expand(const Keys& keys, const SuiteEntry& entry, std::vector<Suite
     threads.push_back(static_cast<int>(keys.whole("threads", *node, 1, 1024)));
   if (threads.empty()) threads.push_back(entry.threads);
   for (const std::string& target : targets) {
-    if (target != "cpu" && target != "sim" && target != "cuda" && !target.starts_with("cuda:"))
-      keys.wrong("target", "cpu, cuda, cuda:N or sim", *keys.find("target"));
+    if (target != "cpu" && !names_device(target))
+      keys.wrong("target", "cpu, cuda, cuda:N, metal or sim", *keys.find("target"));
     for (const int n : threads) {
       SuiteEntry one = entry;
       one.target = target;

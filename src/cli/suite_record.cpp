@@ -30,16 +30,23 @@ std::int64_t memory_mb() {
   return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) >> 20;
 }
 
+// The first device of a kind ("cuda", "metal"), or why there is none; programs from before a kind
+// say nothing of it.
+std::string read_device(const Json& info, const char* kind, std::string& why_not) {
+  const Json of_kind = at(at(info, "devices"), kind), devices = at(of_kind, "devices");
+  if (devices.is_array() && !devices.empty() && devices[0].is_string())
+    return devices[0].get<std::string>();
+  why_not = of_kind.is_object() ? text_at(of_kind, "why_not") : std::string();
+  if (why_not.empty()) why_not = "the program names no such device";
+  return {};
+}
+
 void read_devices(const Json& info, SuiteProgram& p) {
-  const Json cuda = at(at(info, "devices"), "cuda");
-  const Json devices = at(cuda, "devices");
-  if (!devices.is_array() || devices.empty()) {
-    const std::string why = text_at(cuda.is_object() ? cuda : Json::object(), "why_not");
-    p.why_no_cuda = why.empty() ? "no CUDA device" : why;
-    return;
-  }
-  if (devices[0].is_string()) p.gpu = devices[0].get<std::string>();
-  if (text_at(cuda, "architectures").empty()) p.why_no_cuda = "built without CUDA kernels";
+  p.gpu = read_device(info, "cuda", p.why_no_cuda);
+  if (p.why_no_cuda.empty() && text_at(at(at(info, "devices"), "cuda"), "architectures").empty())
+    p.why_no_cuda = "built without CUDA kernels";
+  const std::string metal = read_device(info, "metal", p.why_no_metal);
+  if (p.gpu.empty()) p.gpu = metal;
 }
 
 // Tokens a second when a run of `ms` handles `tokens` of them.

@@ -17,7 +17,7 @@ struct SuiteProgram {
   std::string version, commit, compiler, flags, isa;
   std::string cpu, gpu;  // gpu: empty without one
   std::int64_t cores = 0;
-  std::string why_no_cuda;  // empty: there is a device, and kernels for it
+  std::string why_no_cuda, why_no_metal;  // empty: there is a device, and kernels for it
   bool counts_instructions = false;
 };
 // Asks the program. Throws Io error when it gives no answer.

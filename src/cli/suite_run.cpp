@@ -215,11 +215,15 @@ class Runner {
   std::map<std::tuple<std::string, std::size_t, int>, Counted> counted_;  // entry, program, round
 };
 
-// Why a program cannot run the entry's target here; empty: it can.
-std::string why_no_target(const SuiteEntry& entry, const std::vector<SuiteProgram>& programs) {
-  if (!entry.target.starts_with("cuda")) return {};
-  for (const SuiteProgram& p : programs)
-    if (!p.why_no_cuda.empty()) return p.why_no_cuda;
+// Why a program cannot run the entry's target here: in short and at length; empty: it can.
+std::pair<std::string, std::string> why_no_target(const SuiteEntry& entry,
+                                                  const std::vector<SuiteProgram>& programs) {
+  const bool metal = entry.target == "metal";
+  if (!metal && !entry.target.starts_with("cuda")) return {};
+  for (const SuiteProgram& p : programs) {
+    const std::string& why = metal ? p.why_no_metal : p.why_no_cuda;
+    if (!why.empty()) return {metal ? "no Metal device" : "no CUDA device", why};
+  }
   return {};
 }
 
@@ -233,11 +237,11 @@ std::vector<SuiteEntry> choose(const Suite& suite, const std::string& only,
   for (const SuiteEntry& entry : suite.entries) {
     if (entry.id.find(only) == std::string::npos) continue;
     any = true;
-    const std::string no_target = why_no_target(entry, programs);
+    const auto [no_target, why] = why_no_target(entry, programs);
     if (!entry.skip.empty())
       skipped.push_back({entry.id, entry.skip, entry.skip_detail});
     else if (!no_target.empty())
-      skipped.push_back({entry.id, "no CUDA device", no_target});
+      skipped.push_back({entry.id, no_target, why});
     else
       out.push_back(entry);
   }
