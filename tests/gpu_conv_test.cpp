@@ -270,22 +270,11 @@ TEST(GpuConv, DepthwiseRing) {
     e.b = 0.5f;
     const Operands in = operands(d, DType::F16, ++seed);
     const EpilogueData data(e, DType::F16, pixels(d), d.Cout, seed);
-    // A few values that are not finite stay within their windows and channels.
-    Operands wild = in;
-    wild.x = in.x.clone();
-    const std::span values(static_cast<std::uint16_t*>(wild.x.mutable_data()),
-                           static_cast<std::size_t>(in.x.elements()));
-    for (std::size_t i = 0; i < 4; ++i) {
-      values[(seed * 7919 + i * i * 104729) % values.size()] =
-          std::array<std::uint16_t, 3>{0x7c00, 0xfc00, 0x7e00}[i % 3];
-    }
-    const Tensor want = run(d, DType::F16, in, data, "depthwise_any"),
-                 spoilt = run(d, DType::F16, wild, data, "depthwise_any");
+    const Tensor want = run(d, DType::F16, in, data, "depthwise_any");
     for (const std::string& name : gpu::conv_variants(d, DType::F16)) {
       if (name.find("_ring") == std::string::npos) continue;
-      const std::string what = text(d, name, DType::F16);
-      expect_product(run(d, DType::F16, in, data, name), want, DType::F16, what, 10);
-      expect_product(run(d, DType::F16, wild, data, name), spoilt, DType::F16, what + " wild", 10);
+      EXPECT_EQ(run(d, DType::F16, in, data, name).to_f64(), want.to_f64())
+          << text(d, name, DType::F16);
       ++compared;
     }
   }

@@ -113,19 +113,16 @@ PreparedLaunch ConvPlan::depthwise(const ProductAddresses& at, const char* label
 
 PreparedLaunch ConvPlan::ring(const ProductAddresses& at, const char* label) const {
   const ConvDesc& d = desc_;
-  const RingShape shape = ring_shape(d);
+  const RingShape shape = ring_shape(d, type_);
   tk::DepthwiseRingParams p{};
   p.epilogue = epilogue_params(epilogue_, type_, d.Cout, d.Cout, method_.vector, at);
   p.window = window_of(d);
   p.slabs = divisor(shape.slabs);
-  p.strips = divisor(shape.strips);
-  p.copies = divisor((shape.strips * tk::kRingPixels + d.kW - 1) * (tk::kRingBytes / 16));
+  p.part = divisor(shape.part);
   p.period = divisor(shape.period);
   p.oH = narrow(d.H_out);
   p.oW = narrow(d.W_out);
   p.channels = narrow(d.Cout);
-  p.parts = narrow(shape.parts);
-  p.slots = narrow(shape.slots);
   p.all_images = narrow(d.N);
   p.images = narrow(shape.images);
   p.down = method_.rows;
@@ -134,7 +131,7 @@ PreparedLaunch ConvPlan::ring(const ProductAddresses& at, const char* label) con
   return {method_.kernel,
           {static_cast<std::uint32_t>(divide_up(shape.rows, method_.rows)),
            static_cast<std::uint32_t>(shape.slabs * shape.tiles)},
-          {tk::kRingThreads},
+          {static_cast<std::uint32_t>(shape.threads())},
           {at.left, at.right, at.bias, at.y},
           p,
           label};

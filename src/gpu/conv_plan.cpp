@@ -149,13 +149,12 @@ std::int64_t pad_bottom(const ConvDesc& d) {
 // The kernel whose groups of threads keep rows in shared memory, or kCount: `rows` of the images of
 // its parts a group.
 Method depthwise_ring(const ConvDesc& d, DType type, int rows) {
-  const RingShape shape = ring_shape(d);
-  Method m{Form::Ring, KernelId::kCount, 2 * tk::kRingWords, tk::kRingPixels, rows, {}};
-  if (type == DType::F16 && d.Cout == d.Cin && d.Cin % 8 == 0 && d.kH == d.kW && d.stride_h == 1 &&
+  const auto aligned = static_cast<std::int64_t>(16 / size_of(type));
+  const RingShape shape = ring_shape(d, type);
+  Method m{Form::Ring, KernelId::kCount, 2, tk::kRingPixels, rows, {}};
+  if (d.Cout == d.Cin && d.Cin % aligned == 0 && d.kH == d.kW && d.stride_h == 1 &&
       d.stride_w == 1 && d.dilation_h == 1 && d.dilation_w == 1 && d.pad_top >= 0 &&
-      pad_bottom(d) >= 0 && tiles_can_index(d) && shape.slots <= tk::kRingSlots &&
-      static_cast<double>(d.N) * static_cast<double>(d.H * d.W * d.Cin) < 8 * kIndexLimit &&
-      shape.slabs * shape.tiles <= 65535) {
+      pad_bottom(d) >= 0 && tiles_can_index(d) && shape.slabs * shape.tiles <= 65535) {
     m.kernel = kernel_of(fmt::format("depthwise_{}x{}s1_ring", d.kH, d.kW), type);
   }
   return m;
@@ -196,20 +195,21 @@ Method fitted_down(const ConvDesc& d, DType type) {
   return best;
 }
 
-// The same of groups that keep rows in shared memory. A multiprocessor holds kAtOnce warps of them;
-// its time is that of the rows of all groups that it gets, and longer where fewer warps than that
-// hide the time of reads. Narrow images leave columns of the groups idle.
+// The same of groups that keep rows in shared memory. A multiprocessor holds 12 warps of them; its
+// time is that of the rows of all groups that it gets, and longer where fewer warps than that hide
+// the time of reads. Narrow images leave columns of the groups idle.
 Method fitted_ring(const ConvDesc& d, DType type) {
-  constexpr std::int64_t kAtOnce = 12;
   Method best = depthwise_ring(d, type, 1);
-  if (best.kernel == KernelId::kCount) return {};
-  const RingShape shape = ring_shape(d);
+  const bool narrow = d.W_out * 2 <= tk::kRingAcross * tk::kRingPixels / 2;
+  if (best.kernel == KernelId::kCount || narrow) return {};
+  const RingShape shape = ring_shape(d, type);
   std::int64_t least = 0;
   for (std::int64_t down = d.kH; down <= std::min(shape.rows, kMostRows); ++down) {
     const std::int64_t groups = shape.slabs * shape.tiles * divide_up(shape.rows, down);
-    const std::int64_t warps = divide_up(groups, 132) * (tk::kRingThreads / 32);
-    if (warps < kAtOnce / 2) break;
-    const std::int64_t cost = warps * (down + d.kH - 1) * (warps < kAtOnce ? 108 : 100);
+    const std::int64_t turns = divide_up(groups, 132);
+    const std::int64_t warps = turns * divide_up(shape.threads(), 32);
+    if (warps < 6) break;
+    const std::int64_t cost = warps * (down + d.kH - 1) * (warps < 12 ? 108 : 100);
     if (least != 0 && cost >= least) continue;
     least = cost;
     best.rows = static_cast<int>(down);
@@ -348,18 +348,17 @@ std::int64_t padded_n(const ConvDesc& d) {
 
 }  // namespace
 
-RingShape ring_shape(const ConvDesc& d) {
-  const std::int64_t strips = divide_up(std::max<std::int64_t>(d.W_out, 1), tk::kRingPixels);
-  const std::int64_t images = std::max<std::int64_t>(d.N, 1);
+RingShape ring_shape(const ConvDesc& d, DType type) {
+  const std::int64_t channels = tk::kRingBytes / static_cast<std::int64_t>(size_of(type));
+  const std::int64_t threads = divide_up(std::max<std::int64_t>(d.W_out, 1), tk::kRingPixels);
   RingShape shape{};
-  shape.slabs = divide_up(d.Cin, tk::kRingBytes / 2);
-  shape.tiles = divide_up(strips, tk::kRingStrips);
-  shape.strips = divide_up(strips, shape.tiles);
-  shape.slots = shape.strips + divide_up(d.kW - 1, tk::kRingPixels);
-  const std::int64_t parts = std::max<std::int64_t>(
-      1, std::min(tk::kRingStrips / shape.strips, tk::kRingSlots / shape.slots));
-  shape.images = divide_up(images, parts);
-  shape.parts = divide_up(images, shape.images);
+  shape.slabs = divide_up(d.Cin, channels);
+  shape.tiles = divide_up(threads, tk::kRingAcross);
+  const std::int64_t across =
+      divide_up(divide_up(threads, shape.tiles), tk::kRingLeast) * tk::kRingLeast;
+  shape.part = across * channels / 2;
+  shape.images = divide_up(std::max<std::int64_t>(d.N, 1), tk::kRingAcross / across);
+  shape.parts = divide_up(std::max<std::int64_t>(d.N, 1), shape.images);
   shape.period = d.H + std::max(d.pad_top, pad_bottom(d));
   shape.rows = (shape.images - 1) * shape.period + d.H_out;
   return shape;

@@ -36,11 +36,12 @@ enum class WeightLayout : std::uint8_t {
 // images at a time as it has parts.
 struct RingShape {
   std::int64_t slabs, tiles;
-  std::int64_t strips, slots;  // of a part: see tk::DepthwiseRingParams
+  std::int64_t part;           // threads
   std::int64_t parts, images;  // images: of a part
-  std::int64_t period, rows;   // rows: of the result of a part
+  std::int64_t period, rows;   // see tk::DepthwiseRingParams; rows: of the result of a part
+  std::int64_t threads() const { return part * parts; }
 };
-RingShape ring_shape(const kernels::ConvDesc& desc);
+RingShape ring_shape(const kernels::ConvDesc& desc, DType type);
 
 class ConvPlan {
  public:

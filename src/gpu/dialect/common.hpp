@@ -93,38 +93,6 @@ TK_FN tk_u32 tk_clip_halves(tk_u32 pair, tk_u32 low, tk_u32 high) {
 }
 #endif
 
-// Products of two f16 each of a low and a high row with two weights, added to sums: those of the low
-// row, then those of the high one.
-TK_FN void tk_multiply_halves(tk_u32 low, tk_u32 high, tk_u32 weights, TK_LOCAL float* sums) {
-  TK_UNROLL for (int v = 0; v < 2; ++v) {
-    const float weight = tk_half_to_float(tk_u16(weights >> 16 * v));
-    sums[v] = tk_fma(tk_half_to_float(tk_u16(low >> 16 * v)), weight, sums[v]);
-    sums[2 + v] = tk_fma(tk_half_to_float(tk_u16(high >> 16 * v)), weight, sums[2 + v]);
-  }
-}
-// The same by the matrix units of a device that has them, for 16 rows of 8 channels that a warp
-// holds: lane l the channels 2 (l % 4) and the next of rows l / 4 and l / 4 + 8. `weights` is what
-// tk_diagonal makes of those channels' own. Values that are not finite spoil the sums of other
-// channels: tk_spoil_halves makes `seen` other than 0 where it meets one.
-#if defined(TK_DIAGONAL_IN_COMMON)
-TK_FN tk_u32 tk_diagonal(TK_CTX, tk_u32 weights) {
-  return weights;
-}
-TK_FN void tk_multiply_diagonal(tk_u32 low, tk_u32 high, tk_u32 weights, TK_LOCAL const float* from,
-                                TK_LOCAL float* to) {
-  TK_UNROLL for (int v = 0; v < 4; ++v) to[v] = from[v];
-  tk_multiply_halves(low, high, weights, to);
-}
-TK_FN void tk_multiply_diagonal(tk_u32 low, tk_u32 high, tk_u32 weights, tk_u32 low2, tk_u32 high2,
-                                tk_u32 weights2, TK_LOCAL const float* from, TK_LOCAL float* to) {
-  tk_multiply_diagonal(low, high, weights, from, to);
-  tk_multiply_halves(low2, high2, weights2, to);
-}
-TK_FN tk_u32 tk_spoil_halves(tk_u32 seen, tk_u32 pair) {
-  return seen | (((pair & 0x7c007c00u) + 0x04000400u) & 0x80008000u);
-}
-#endif
-
 #if defined(TK_WARP_TREES_IN_COMMON)
 TK_FN float tk_warp_sum(TK_CTX c, float v) {
   TK_UNROLL for (int step = 16; step > 0; step >>= 1) v = v + tk_warp_xor(c, v, step);
@@ -137,13 +105,6 @@ TK_FN float tk_warp_max(TK_CTX c, float v) {
 TK_FN float tk_warp_min(TK_CTX c, float v) {
   TK_UNROLL for (int step = 16; step > 0; step >>= 1) v = tk_min(v, tk_warp_xor(c, v, step));
   return v;
-}
-#endif
-
-// Whether `v` holds for any lane of the warp.
-#if defined(TK_WARP_ANY_IN_COMMON)
-TK_FN bool tk_warp_any(TK_CTX c, bool v) {
-  return tk_warp_max(c, v ? 1.0f : 0.0f) != 0.0f;
 }
 #endif
 

@@ -120,37 +120,6 @@ TK_FN tk_i32 tk_warp_get(TK_CTX, tk_i32 v, int lane) {
   return __shfl_sync(~0u, v, lane);
 }
 
-TK_FN bool tk_warp_any(TK_CTX, bool v) {
-  return __any_sync(~0u, v);
-}
-
-// The weights' matrix has those of channel n at (n, n): lane l holds rows 2 (l % 4) and the next of
-// column l / 4 (PTX ISA, "Matrix fragments for mma.m16n8k8").
-TK_FN tk_u32 tk_diagonal(TK_CTX c, tk_u32 weights) {
-  const tk_u32 column = c.lane >> 2;
-  if (column >> 1 != (c.lane & 3)) return 0;
-  return weights & (column & 1 ? 0xffff0000u : 0x0000ffffu);
-}
-TK_FN void tk_multiply_diagonal(tk_u32 low, tk_u32 high, tk_u32 weights, const float* from,
-                                float* to) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
-      "{%7, %8, %9, %10};"
-      : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
-      : "r"(low), "r"(high), "r"(weights), "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3]));
-}
-TK_FN void tk_multiply_diagonal(tk_u32 low, tk_u32 high, tk_u32 weights, tk_u32 low2, tk_u32 high2,
-                                tk_u32 weights2, const float* from, float* to) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%10, %11, %12, %13};"
-      : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
-      : "r"(low), "r"(high), "r"(low2), "r"(high2), "r"(weights), "r"(weights2), "f"(from[0]),
-        "f"(from[1]), "f"(from[2]), "f"(from[3]));
-}
-TK_FN tk_u32 tk_spoil_halves(tk_u32 seen, tk_u32 pair) {
-  asm("fma.rn.f16x2 %0, %1, %2, %0;" : "+r"(seen) : "r"(pair), "r"(0));
-  return seen;
-}
-
 TK_FN void tk_report_index(tk_status* status, tk_i64 index, tk_i64 limit) {
   if (atomicCAS(&status->met, 0u, 1u) == 0u) {
     status->index = index;

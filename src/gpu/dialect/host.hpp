@@ -164,5 +164,3 @@ inline void tk_async_wait() {
 }  // namespace tk
 
 #define TK_CLIP_HALVES_IN_COMMON
-#define TK_DIAGONAL_IN_COMMON
-#define TK_WARP_ANY_IN_COMMON

@@ -86,5 +86,3 @@ void tk_async_wait();
 
 #define TK_WARP_TREES_IN_COMMON
 #define TK_CLIP_HALVES_IN_COMMON
-#define TK_DIAGONAL_IN_COMMON
-#define TK_WARP_ANY_IN_COMMON

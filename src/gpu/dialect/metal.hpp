@@ -128,6 +128,4 @@ inline void tk_async_wait() {}
 #endif
 #define TK_WARP_TREES_IN_COMMON
 #define TK_CLIP_HALVES_IN_COMMON
-#define TK_DIAGONAL_IN_COMMON
-#define TK_WARP_ANY_IN_COMMON
 #define TK_ERF_IN_COMMON

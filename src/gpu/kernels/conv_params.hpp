@@ -24,19 +24,11 @@ enum { kGemvColumns = 32 };  // a group
 enum { kNoResidual, kResidualBeforeAct, kResidualAfterAct };
 enum { kDirectPixelsAThread = 4 };
 // depthwise_ring
-#ifndef RP
-#define RP 4
-#define RW 1
-#define RT 128
-#define RS 48
-#endif
 enum {
-  kRingPixels = RP,
-  kRingWords = RW,
-  kRingThreads = RT,
-  kRingBytes = 32,  // of channels of a column that a group takes
-  kRingStrips = RT / 32 / (2 / RW) * 16,
-  kRingSlots = RS
+  kRingPixels = 7,   // columns a thread: as many as divide the widths of images that nets take
+  kRingBytes = 32,   // of a column that a part of a group takes
+  kRingAcross = 16,  // threads along the columns of a group, at most
+  kRingLeast = 4     // those of a part are a multiple of this
 };
 
 // What happens to a result before it is stored: kernels/epilogue.hpp. None and Relu come as clips
@@ -77,17 +69,15 @@ static_assert(sizeof(DepthwiseParams) == 32 + 44 + 48 + 20, "no padding");
 struct DepthwiseRingParams {
   EpilogueParams epilogue;
   WindowParams window;
-  tk_divisor slabs;   // of kRingBytes of channels
-  tk_divisor strips;  // of kRingPixels columns of the result, a part
-  tk_divisor copies;  // of 16 bytes, a row of x of a part
+  tk_divisor slabs;  // of kRingBytes of channels
+  tk_divisor part;   // threads of a part
   tk_divisor period;
   tk_i32 oH, oW, channels;
-  tk_i32 parts, slots;        // slots: strips that a part takes in shared memory
   tk_i32 all_images, images;  // images: of a part
   tk_i32 down;                // rows of the result a group
   tk_i32 x_row, y_row;        // elements from one row to the next
 };
-static_assert(sizeof(DepthwiseRingParams) == 32 + 44 + 48 + 40, "no padding");
+static_assert(sizeof(DepthwiseRingParams) == 32 + 44 + 36 + 32, "no padding");
 
 // Weights [kD, kH, kW, C, O]: C channels of the group's input, O of all groups' output.
 struct ConvDirectParams {
