@@ -135,6 +135,31 @@ TEST_P(Gemm, AgreesAcrossBlockBorders) {
   }
 }
 
+// Models give their first guess among equals: equal columns must not differ by their place.
+TEST_P(Gemm, ColumnsOfARowAreSummedInOneOrder) {
+  std::mt19937 random(3);
+  const std::int64_t n = 1000, k = 517;
+  for (std::int64_t m = 1; m <= 9; ++m) {
+    const std::vector<float> a = random_floats(random, m * k), column = random_floats(random, k);
+    std::vector<float> packed(packed_b_floats(k, n)), c(static_cast<std::size_t>(m * n));
+    pack_b(column.data(), 1, 0, k, n, packed.data());
+    GemmArgs g{.m = m,
+               .n = n,
+               .k = k,
+               .a = a.data(),
+               .lda = k,
+               .packed_b = packed.data(),
+               .c = c.data(),
+               .ldc = n,
+               .epilogue = {}};
+    std::vector<float> workspace(gemm_workspace_bytes(g, 1) / sizeof(float));
+    gemm(g, workspace.data(), serial());
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      ASSERT_EQ(c[i], c[i / n * n]) << m << " rows, element " << i;
+    }
+  }
+}
+
 TEST_P(Gemm, EmptySumGivesBias) {
   const float bias[3] = {1, -2, 3};
   float c[6] = {9, 9, 9, 9, 9, 9};

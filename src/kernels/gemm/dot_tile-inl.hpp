@@ -114,12 +114,14 @@ inline __attribute__((always_inline)) void finish_registers(
   }
 }
 
-// Sums are kept in kSplit interleaved sets where one set would wait for the adder's latency.
+// A single row keeps its sums in four interleaved sets, as one would wait for the adder's latency.
+// However wide a panel is and however the rows are cut, all columns of a row are summed in the same
+// order: equal columns give equal results.
 template <typename V, int kRows, int kVectors>
 void dot_tile(const DotTile& t) {
   using Reg = typename V::Reg;
   constexpr int kWidth = kVectors * V::kLanes;
-  constexpr int kSplit = kRows * kVectors <= 3 ? 4 : kRows * kVectors <= 5 ? 2 : 1;
+  constexpr int kSplit = kRows == 1 ? 4 : 1;
   Reg acc[kSplit][kRows][kVectors];
 #pragma GCC unroll 4
   for (int s = 0; s < kSplit; ++s) {
