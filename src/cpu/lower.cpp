@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "cpu/fuse.hpp"
-#include "cpu/translators.hpp"
+#include "cpu/translate.hpp"
 #include "graph/basic_ops.hpp"
 #include "ops/axis.hpp"
 #include "ops/function_name.hpp"
@@ -77,14 +77,13 @@ class Lowering {
     if (!program_->options.reference)
       fusions_ = find_fusions(graph_, order, takes_epilogue, program_->options.keep_on_cpu);
     fusions_.absorbed.resize(graph_.node_count(), false);
-    if (!program_->options.reference) {
-      if (target_ && !is_kept("Concat"))
-        joins_ = find_joins(graph_, order, fusions_, takes_epilogue);
-      ChainLimits limits = target_ ? target_->chain_limits() : chain_limits();
-      limits.takes = [this, on_target = std::move(limits.takes)](const Operator& op, DType dtype,
+    if (target_ && !program_->options.reference) {
+      if (!is_kept("Concat")) joins_ = find_joins(graph_, order, fusions_, takes_epilogue);
+      ChainLimits limits = target_->chain_limits();
+      limits.takes = [this, on_device = std::move(limits.takes)](const Operator& op, DType dtype,
                                                                  bool operand_first) {
         return may_skip_rounding(dtype) && !is_kept(op.name()) &&
-               on_target(op, dtype, operand_first);
+               on_device(op, dtype, operand_first);
       };
       chains_ = find_chains(graph_, order, fusions_, limits);
     }
@@ -299,7 +298,7 @@ class Lowering {
     for (const NodeId member : fused.members) add_step(graph_.node(member));
   }
 
-  // A chain as one step, or its links as steps of their own. `tail` is the last link.
+  // A chain as one step on the device, or its links as steps of their own. `tail` is the last link.
   void add_chain(const Node& tail, const Chain& chain) {
     const Node& head = graph_.node(chain.links.front().node);
     Step step;
@@ -307,23 +306,20 @@ class Lowering {
     step.op_name = std::string(head.op->name());
     step.label = label_of(head);
     step.fused = chain.text;
-    const auto take = [&](auto t) {
-      step.kernel = std::move(t.kernel);
-      step.inplace = t.inplace;
-    };
+    DeviceTranslation t;
     if (outputs_known(tail, nullptr) && inputs_known(chain.inputs)) {
       TranslateContext ctx{graph_, tail, program_->options};
       ctx.chain = &chain;
-      in_context([&] { return describe(head); },
-                 [&] { target_ ? take(target_->translate(ctx)) : take(translate(ctx)); });
+      t = in_context([&] { return describe(head); }, [&] { return target_->translate(ctx); });
     }
-    if (!step.kernel) {
+    if (!t.kernel) {
       for (const Chain::Link& l : chain.links) add_step(graph_.node(l.node));
       return;
     }
-    step.queued = target_ != nullptr;
-    for (const ValueId v : chain.inputs)
-      step.in.push_back(step.queued ? device_id_of(v) : id_of(v));
+    step.kernel = std::move(t.kernel);
+    step.inplace = t.inplace;
+    step.queued = true;
+    for (const ValueId v : chain.inputs) step.in.push_back(device_id_of(v));
     for (const Chain::Link& l : chain.links)
       step.cost.flops = step.cost.flops + cost_of(graph_.node(l.node)).flops;
     add_results(tail, nullptr, step);
