@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -12,6 +13,8 @@
 #include "kernels/epilogue.hpp"
 
 namespace treadle::cpu {
+
+struct IntegerProduct;
 
 // Of the products (Conv, ConvTranspose, Contract) that have kernels on the CPU.
 inline constexpr std::array kProductDTypes{DType::F32};
@@ -35,6 +38,9 @@ struct FusedEpilogue {
   std::string text;               // "+Add +Relu"
   ValueId result;                 // the value that the fused step makes
   std::vector<NodeId> members;    // what was absorbed, in order
+  // Of a product of 8-bit values (cpu/integer_products.hpp), which uses none of the above but text,
+  // result and members; null for others.
+  std::shared_ptr<const IntegerProduct> integer;
 };
 
 // Producers (Conv, ConvTranspose, Contract) to what they absorb; `absorbed` says for each node id
