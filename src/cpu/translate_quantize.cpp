@@ -49,9 +49,9 @@ KernelPtr quantize_kernel(std::int64_t axis) {
 template <typename T>
 KernelPtr dequantize_kernel(std::int64_t axis) {
   return kernel("dequantize", [axis](const BindContext& b) {
-    return bound([split = split_of(b, axis)](RunContext& c) {
-      kernels::dequantize(split, c.in[0]->as<const T>(), c.in[1]->as<const float>(), zero_of<T>(c),
-                          c.out[0]->as<float>(), c.parallel);
+    return bound([split = split_of(b, axis), table = &kernels::rows()](RunContext& c) {
+      kernels::dequantize(*table, split, c.in[0]->as<const T>(), c.in[1]->as<const float>(),
+                          zero_of<T>(c), c.out[0]->as<float>(), c.parallel);
     });
   });
 }

@@ -267,17 +267,39 @@ inline void blend(const float* x, const float* y, float* out, std::int64_t n, fl
   for (; i < n; ++i) out[i] = x[i] * a + y[i] * b;
 }
 
-inline F quantized(F x, F scale, F zero, F lo, F hi) {
-  const F r = round_even(x / scale) + zero;
-  return at_most(hi, at_least(lo, pick(r == r, r, zero)));
+// Of a value clamped to lo … hi, which lie within 2^22 of 0.
+inline Bytes quantized(F x, F scale, I zero, F lo, F hi) {
+  constexpr float kRounds = 12582912.0f;  // 1.5 · 2^23: sums with it have no fraction left
+  F q = x / scale;
+  q = pick(q == q, q, F{});
+  q = pick(q < lo, lo, q);
+  q = pick(q > hi, hi, q);
+  const I rounded = __builtin_convertvector((q + kRounds) - kRounds, I) + zero;
+  return low_bytes(rounded);
 }
 
-inline void quantize(const float* x, float* y, std::int64_t n, float scale, float zero, float lo,
-                     float hi) {
-  const F s = set(scale), z = set(zero), l = set(lo), h = set(hi);
+inline void quantize(const float* x, std::uint8_t* y, std::int64_t n, float scale,
+                     std::int32_t zero, std::int32_t lo, std::int32_t hi) {
+  const F s = set(scale), l = set(static_cast<float>(lo - zero)),
+          h = set(static_cast<float>(hi - zero));
+  const I z = zero - I{};
   std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(y + i, quantized(load(x + i), s, z, l, h));
-  if (i < n) store_part(y + i, n - i, quantized(load_part(x + i, n - i), s, z, l, h));
+  for (; i + kLanes <= n; i += kLanes) {
+    const Bytes bytes = quantized(load(x + i), s, z, l, h);
+    __builtin_memcpy(y + i, &bytes, sizeof bytes);
+  }
+  if (i == n) return;
+  const Bytes bytes = quantized(load_part(x + i, n - i), s, z, l, h);
+  for (int j = 0; i + j < n; ++j) y[i + j] = bytes[j];
+}
+
+template <typename T>
+inline void dequantize(const T* x, float* y, std::int64_t n, float scale, std::int32_t zero) {
+  const F s = set(scale);
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    store(y + i, __builtin_convertvector(widened(x + i) - zero, F) * s);
+  for (; i < n; ++i) y[i] = static_cast<float>(x[i] - zero) * scale;
 }
 
 inline void lstm_cell(const float* i, const float* o, const float* f, const float* g, float* c,
@@ -319,6 +341,8 @@ inline Rows make_rows(const char* name, Isa isa) {
   t.shift_scale = shift_scale;
   t.blend = blend;
   t.quantize = quantize;
+  t.dequantize_u8 = dequantize<std::uint8_t>;
+  t.dequantize_s8 = dequantize<std::int8_t>;
   t.lstm_cell = lstm_cell;
   return t;
 }
