@@ -232,9 +232,9 @@ std::optional<Widening> absorb(const Graph& g, const Node& producer, FusedEpilog
   auto head = widening(g, producer.inputs[in->x]);
   if (!head) return std::nullopt;
   auto p = std::make_shared<IntegerProduct>();
-  p->x_input = in->x;
   p->w_input = in->w;
   p->x = head->x;
+  e.replaced = {{in->x, head->x}};
   if (head->zero) {
     if (const Tensor* zero = constant(g, *head->zero))
       p->x_zero = static_cast<std::int32_t>(zero->to_f64()[0]);
@@ -296,7 +296,6 @@ void widen_last(Graph& graph) {
 }
 
 void find_integer_products(const Graph& graph, const std::vector<NodeId>& order, Fusions& fusions) {
-  std::vector<bool> is_head(graph.node_count(), false), reads_bytes(graph.node_count(), false);
   for (const NodeId id : order) {
     const Node& producer = graph.node(id);
     if (fusions.absorbed[id]) continue;
@@ -306,19 +305,8 @@ void find_integer_products(const Graph& graph, const std::vector<NodeId>& order,
     for (const NodeId member : e.members) fusions.absorbed[member] = true;
     fusions.absorbed[id] = !e.members.empty();
     if (!e.members.empty()) fusions.tail.emplace(e.members.back(), id);
-    reads_bytes[id] = true;
-    for (const NodeId node : head->nodes) is_head[node] = true;
+    for (const NodeId node : head->nodes) fusions.heads[node] = true;
     fusions.of.emplace(id, std::move(e));
-  }
-  // Backwards: what a widening feeds comes behind it.
-  for (auto it = order.rbegin(); it != order.rend(); ++it) {
-    if (!is_head[*it] || graph.is_output({*it, 0})) continue;
-    reads_bytes[*it] = std::ranges::all_of(graph.uses({*it, 0}), [&](const Use& use) {
-      if (!reads_bytes[use.node]) return false;
-      const auto product = fusions.of.find(use.node);
-      return product == fusions.of.end() || use.input == product->second.integer->x_input;
-    });
-    fusions.absorbed[*it] = reads_bytes[*it];
   }
 }
 

@@ -12,8 +12,8 @@ namespace treadle::cpu {
 // out = convert(clamp(f32(product(x - x_zero, w) + bias) * factor, low, high) [rounded, + zero]),
 // the w a constant; where `factor` is empty the sums themselves.
 struct IntegerProduct {
-  std::size_t x_input = 0, w_input = 1;  // of the producer
-  ValueId x;                             // u8 or i8
+  std::size_t w_input = 1;  // of the producer
+  ValueId x;                // u8 or i8
   std::int32_t x_zero = 0;
   ValueId x_zero_value;            // i32, one element, when it is not a constant
   std::vector<std::int32_t> bias;  // one a column, or empty

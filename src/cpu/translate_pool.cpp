@@ -57,8 +57,9 @@ PoolArgs resolve(const ops::Pool& op, const Shape& in, const Shape& out) {
 template <typename T>
 KernelPtr max_pool_kernel(const TranslateContext& ctx, const ops::Pool* op) {
   return kernel("max_pool_bytes", [keep = ctx.node.op, op](const BindContext& b) {
-    return bound([args = resolve(*op, b.in[0]->shape, b.out[0]->shape)](RunContext& c) {
-      kernels::max_pool(args, c.in[0]->as<const T>(), c.out[0]->as<T>(), c.parallel);
+    return bound([args = resolve(*op, b.in[0]->shape, b.out[0]->shape),
+                  table = &kernels::rows()](RunContext& c) {
+      kernels::max_pool(*table, args, c.in[0]->as<const T>(), c.out[0]->as<T>(), c.parallel);
     });
   });
 }

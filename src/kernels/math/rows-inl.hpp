@@ -267,6 +267,29 @@ inline void blend(const float* x, const float* y, float* out, std::int64_t n, fl
   for (; i < n; ++i) out[i] = x[i] * a + y[i] * b;
 }
 
+template <typename T, typename V>
+inline void max_rows(const T* x, std::ptrdiff_t stride, std::int64_t rows, T* out, std::int64_t n,
+                     bool first) {
+  std::int64_t i = 0;
+  const auto largest = [](V a, V b) { return a > b ? a : b; };
+  const auto get = [](const T* p) {
+    V v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return v;
+  };
+  for (; i + kBytes <= n; i += kBytes) {
+    V most = first ? get(x + i) : largest(get(x + i), get(out + i));
+    for (std::int64_t r = 1; r < rows; ++r) most = largest(get(x + r * stride + i), most);
+    __builtin_memcpy(out + i, &most, sizeof most);
+  }
+  for (; i < n; ++i) {
+    T most = first || x[i] > out[i] ? x[i] : out[i];
+    for (std::int64_t r = 1; r < rows; ++r)
+      most = x[r * stride + i] > most ? x[r * stride + i] : most;
+    out[i] = most;
+  }
+}
+
 // Of a value clamped to lo … hi, which lie within 2^22 of 0.
 inline Bytes quantized(F x, F scale, I zero, F lo, F hi) {
   constexpr float kRounds = 12582912.0f;  // 1.5 · 2^23: sums with it have no fraction left
@@ -340,6 +363,8 @@ inline Rows make_rows(const char* name, Isa isa) {
   t.sum_square_about = sum_square_about;
   t.shift_scale = shift_scale;
   t.blend = blend;
+  t.max_u8 = max_rows<std::uint8_t, FullBytes>;
+  t.max_s8 = max_rows<std::int8_t, FullSignedBytes>;
   t.quantize = quantize;
   t.dequantize_u8 = dequantize<std::uint8_t>;
   t.dequantize_s8 = dequantize<std::int8_t>;

@@ -54,6 +54,10 @@ inline void store_part(float* p, std::int64_t m, F v) {
 
 typedef std::uint8_t Bytes __attribute__((vector_size(kLanes)));
 typedef std::int8_t SignedBytes __attribute__((vector_size(kLanes)));
+// As wide as a register.
+constexpr int kBytes = 4 * kLanes;
+typedef std::uint8_t FullBytes __attribute__((vector_size(kBytes)));
+typedef std::int8_t FullSignedBytes __attribute__((vector_size(kBytes)));
 typedef std::uint16_t Words __attribute__((vector_size(2 * kLanes)));
 typedef std::int16_t SignedWords __attribute__((vector_size(2 * kLanes)));
 

@@ -28,7 +28,9 @@ struct PoolArgs {
 void pool(const Rows& table, const PoolArgs& args, const float* x, float* y, Parallel& parallel);
 
 // Of `args` only the sizes count. A window without a cell inside the input gives the least value.
-void max_pool(const PoolArgs& args, const std::uint8_t* x, std::uint8_t* y, Parallel& parallel);
-void max_pool(const PoolArgs& args, const std::int8_t* x, std::int8_t* y, Parallel& parallel);
+void max_pool(const Rows& table, const PoolArgs& args, const std::uint8_t* x, std::uint8_t* y,
+              Parallel& parallel);
+void max_pool(const Rows& table, const PoolArgs& args, const std::int8_t* x, std::int8_t* y,
+              Parallel& parallel);
 
 }  // namespace treadle::kernels
