@@ -103,6 +103,25 @@ TK_FN tk_i64 tk_batch_offset(TK_PARAM GemmParams& p, int batch, TK_PARAM tk_i64*
   return outer * strides[0] + inner * strides[1];
 }
 
+// Ends what a group has of a product: its part of K, or results. `at` says which rows and columns.
+template <int RUN, int ROWS, int GROUPS, class T>
+TK_FN void tk_finish_gemm(TK_PARAM GemmParams& p, int batch, int split, TK_GLOBAL const float* bias,
+                          TK_GLOBAL const float* slope, TK_GLOBAL const T* residual,
+                          TK_GLOBAL float* partial, TK_GLOBAL T* y, TK_LOCAL tk_place& at,
+                          TK_LOCAL const tk_results<ROWS, GROUPS, 4>& sum) {
+  at.base = 0;
+  at.height = p.M;
+  at.width = p.N;
+  if (p.splits > 1) {
+    at.base = (tk_i64(split) * p.batch + batch) * p.M;
+    tk_store_partial<RUN>(partial, at, p.N, p.N % 4 == 0, sum);
+  } else {
+    tk_finish_all<RUN>(p.epilogue, at, bias, slope,
+                       residual + tk_batch_offset(p, batch, p.residual_batch),
+                       y + tk_batch_offset(p, batch, p.y_batch), sum);
+  }
+}
+
 // Groups x: batches, tiles of M and, neighbouring, of N; z: splits of K, for which `partial` gets
 // [splits, batch M, N] floats.
 template <class T, class S>
@@ -123,21 +142,11 @@ TK_FN void gemm(TK_CTX c, TK_GLOBAL const T* a, TK_GLOBAL const T* b, TK_GLOBAL 
 
   const int tid = int(c.tid.x);
   tk_place at;
-  at.base = 0;
   at.row = m0 + tk_tile_row<S>(tid);
   at.row_gap = S::kRowGap;
-  at.height = p.M;
   at.column = n0 + tk_tile_column<S>(tid);
   at.column_gap = S::kColumnGap;
-  at.width = p.N;
-  if (p.splits > 1) {
-    at.base = (tk_i64(split) * p.batch + batch) * p.M;
-    tk_store_partial<4>(partial, at, p.N, p.N % 4 == 0, sum);
-  } else {
-    tk_finish_all<4>(p.epilogue, at, bias, slope,
-                     residual + tk_batch_offset(p, batch, p.residual_batch),
-                     y + tk_batch_offset(p, batch, p.y_batch), sum);
-  }
+  tk_finish_gemm<4>(p, batch, split, bias, slope, residual, partial, y, at, sum);
 }
 
 enum { kGemvSlices = 32, kGemvUnroll = 4 };
@@ -157,7 +166,7 @@ TK_FN void tk_gemv_finish(TK_CTX c, int n0, int batch, TK_GLOBAL const float* bi
                           TK_GLOBAL const float* slope, TK_GLOBAL const T* residual,
                           TK_GLOBAL float* partial, TK_GLOBAL T* y, TK_PARAM GemmParams& p,
                           TK_SHARED tk_gemv_shared<ROWS>& s) {
-  const int tid = int(c.tid.x), split = int(c.bid.z), column = n0 + tid % 8 * 4;
+  const int tid = int(c.tid.x);
   TK_SHARED const float* all = (TK_SHARED const float*)s.v;
   TK_BARRIER(c);
   if (tid < ROWS * 8) {
@@ -170,21 +179,11 @@ TK_FN void tk_gemv_finish(TK_CTX c, int n0, int batch, TK_GLOBAL const float* bi
       TK_UNROLL for (int j = 0; j < 4; ++j) total.v[0][j] += r.v[j];
     }
     tk_place at;
-    at.base = 0;
     at.row = m;
     at.row_gap = 0;
-    at.height = p.M;
-    at.column = column;
+    at.column = n0 + tid % 8 * 4;
     at.column_gap = 0;
-    at.width = p.N;
-    if (p.splits > 1) {
-      at.base = (tk_i64(split) * p.batch + batch) * p.M;
-      tk_store_partial<1>(partial, at, p.N, p.N % 4 == 0, total);
-    } else {
-      tk_finish_all<1>(p.epilogue, at, bias, slope,
-                       residual + tk_batch_offset(p, batch, p.residual_batch),
-                       y + tk_batch_offset(p, batch, p.y_batch), total);
-    }
+    tk_finish_gemm<1>(p, batch, int(c.bid.z), bias, slope, residual, partial, y, at, total);
   }
 }
 
