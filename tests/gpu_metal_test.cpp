@@ -16,7 +16,7 @@
 #include "gpu/lower.hpp"
 #include "gpu/metal/hazards.hpp"
 #include "gpu/prepared.hpp"
-#include "gpu_util.hpp"
+#include "gpu_product_util.hpp"
 
 namespace treadle::gpu {
 namespace {
@@ -317,24 +317,12 @@ TEST_F(GpuMetal, ARecordingHoldsItsKernels) {
   std::filesystem::remove(path);
 }
 
-// What a plan makes on `device` of a product or convolution.
+// What a plan makes on `device` of a product or convolution: rows x columns.
 template <typename Plan>
-Tensor result_of(Device& device, const Plan& plan, const Tensor& left, const Tensor& right,
-                 Tensor y) {
-  const std::unique_ptr<DeviceQueue> queue = device.make_queue();
-  const auto on_device = [&](const Tensor& t) {
-    return upload(device, *queue, t.data(), t.bytes(), "an operand");
-  };
-  const auto a = on_device(left), b = on_device(right), result = device.allocate(y.bytes(), "y");
-  const auto workspace = device.allocate(plan.workspace_bytes() + 1, "the workspace");
-  ProductAddresses at;
-  at.left = a->address();
-  at.right = b->address();
-  at.y = result->address();
-  plan.run(dynamic_cast<Queue&>(*queue), at, workspace->address(), "a product");
-  queue->download(y.mutable_data(), at.y, y.bytes());
-  queue->sync();
-  return y;
+Tensor result_of(Device& device, const Plan& plan, DType type, const Tensor& left,
+                 const Tensor& right, std::int64_t rows, std::int64_t columns) {
+  const test::EpilogueData plain({}, type, rows, columns, 5);
+  return test::ProductRun(type, rows, columns, 0, 0, device)(plan, left, right, plain);
 }
 
 TEST_F(GpuMetal, OwnProductsAgreeWithThePortableKernels) {
@@ -357,7 +345,7 @@ TEST_F(GpuMetal, OwnProductsAgreeWithThePortableKernels) {
         for (const char* splits : {"", "/3"}) {
           const GemmPlan plan(d, type, {}, variant + splits);
           const auto run = [&](Device& device) {
-            return result_of(device, plan, a, b, Tensor(type, {m, n}));
+            return result_of(device, plan, type, a, b, m, n);
           };
           const std::string what = fmt::format("{}x{}x{} {}", m, n, k, plan.name());
           const Tensor want = run(*portable), got = run(*own);
@@ -395,8 +383,7 @@ TEST_F(GpuMetal, DepthwiseWithAHaloIsThePortableOne) {
           const ConvPlan plan(d, type, {}, variant);
           const Tensor packed = plan.pack(w.span<float>().data(), kernels::oihw_strides(d));
           const auto run = [&](Device& device) {
-            return result_of(device, plan, x, packed,
-                             Tensor(type, {d.N, d.H_out, d.W_out, d.Cout}));
+            return result_of(device, plan, type, x, packed, d.N * d.H_out * d.W_out, d.Cout);
           };
           test::expect_close(run(*own), run(*portable), 0, 0, variant);
           ++kernels;

@@ -50,8 +50,8 @@ class ProductRun {
   static constexpr float kMark = -77;
 
   ProductRun(DType type, std::int64_t rows, std::int64_t columns, std::int64_t y_stride,
-             std::int64_t first)
-      : type_(type), rows_(rows), columns_(columns), first_(first) {
+             std::int64_t first, Device& device = gpu_device())
+      : type_(type), rows_(rows), columns_(columns), first_(first), run_(device) {
     y_ = run_.put(random_tensor(type, {rows, y_stride ? y_stride : columns}, 1, kMark, kMark));
   }
 

@@ -47,7 +47,7 @@ struct DeviceTensor {
 // One queue; uploads are kept alive until the next sync.
 class GpuRun {
  public:
-  GpuRun() : queue_(gpu_device().make_queue()) {}
+  explicit GpuRun(Device& device = gpu_device()) : device_(device), queue_(device.make_queue()) {}
 
   DeviceTensor put(const Tensor& t) {
     DeviceTensor d = make(t.dtype(), t.shape());
@@ -57,7 +57,7 @@ class GpuRun {
   }
   DeviceTensor make(DType dtype, const Shape& shape) {
     const auto bytes = static_cast<std::size_t>(shape.elements()) * size_of(dtype);
-    DeviceTensor d{dtype, shape, gpu_device().allocate(bytes, "a test")};
+    DeviceTensor d{dtype, shape, device_.allocate(bytes, "a test")};
     buffers_.push_back(d.buffer);
     return d;
   }
@@ -71,6 +71,7 @@ class GpuRun {
   gpu::Queue& queue() { return dynamic_cast<gpu::Queue&>(*queue_); }
 
  private:
+  Device& device_;
   std::unique_ptr<DeviceQueue> queue_;
   std::vector<Tensor> kept_;
   std::vector<DeviceBufferPtr> buffers_;
