@@ -59,13 +59,19 @@ std::string tf_node(const std::string& name, const std::string& op,
   return out;
 }
 
-std::string ints_node(const std::string& name, const Ints& values) {
+// A constant of a DataType (1: f32, 3: i32).
+template <typename T>
+std::string const_node(const std::string& name, int dtype, const std::vector<T>& values) {
   std::string t;
   pbf_writer w(t);
-  w.add_int32(1, 3);
+  w.add_int32(1, dtype);
   w.add_message(2, shape_text({static_cast<std::int64_t>(values.size())}));
   w.add_bytes(4, raw_bytes(values));
-  return tf_node(name, "Const", {}, {{"dtype", number_attr(6, 3)}, {"value", message_attr(8, t)}});
+  return tf_node(name, "Const", {},
+                 {{"dtype", number_attr(6, dtype)}, {"value", message_attr(8, t)}});
+}
+std::string ints_node(const std::string& name, const Ints& values) {
+  return const_node(name, 3, values);
 }
 
 struct Masks {
@@ -172,13 +178,7 @@ std::string error_of(const std::string& graph, const std::vector<Value>& inputs)
 // TensorFlow keeps the statistics of a batch norm of f16 in f32.
 TEST(TfFusedBatchNorm, HalfWithStatisticsOfF32) {
   const auto floats = [](const std::string& name, const std::vector<float>& values) {
-    std::string t;
-    pbf_writer w(t);
-    w.add_int32(1, 1);
-    w.add_message(2, shape_text({static_cast<std::int64_t>(values.size())}));
-    w.add_bytes(4, raw_bytes(values));
-    return tf_node(name, "Const", {},
-                   {{"dtype", number_attr(6, 1)}, {"value", message_attr(8, t)}});
+    return const_node(name, 1, values);
   };
   std::string epsilon, out;
   pbf_writer(epsilon).add_float(4, 1);
