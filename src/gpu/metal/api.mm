@@ -113,7 +113,9 @@ Owned<ArchiveObject> open_archive(DeviceObject* device, const std::string& path,
   const Pool pool;
   id<MTLDevice> d = object_of(device);
   MTLBinaryArchiveDescriptor* what = [[[MTLBinaryArchiveDescriptor alloc] init] autorelease];
-  if ([[NSFileManager defaultManager] fileExistsAtPath:ns(path)]) [what setUrl:[NSURL fileURLWithPath:ns(path)]];
+  if ([[NSFileManager defaultManager] fileExistsAtPath:ns(path)]) {
+    [what setUrl:[NSURL fileURLWithPath:ns(path)]];
+  }
   NSError* failure = nil;
   id<MTLBinaryArchive> archive = [d newBinaryArchiveWithDescriptor:what error:&failure];
   if (!archive) error = text_of(failure);
