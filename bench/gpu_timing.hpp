@@ -47,7 +47,7 @@ class DeviceTimer {
     if (device_->kind() == "sim") return first;
     const int count = static_cast<int>(std::clamp(2000.0 / first, 1.0, 50.0));
     const auto many = chain(count);
-    const int rounds = static_cast<int>(std::clamp(4000.0 / replay(*many, 1), 1.0, 50.0));
+    const int rounds = static_cast<int>(std::clamp(20000.0 / replay(*many, 1), 1.0, 250.0));
     std::vector<double> times;
     for (int i = 0; i < 9; ++i) times.push_back(replay(*many, rounds) / (count * rounds));
     std::sort(times.begin(), times.end());

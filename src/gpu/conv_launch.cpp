@@ -118,7 +118,6 @@ PreparedLaunch ConvPlan::ring(const ProductAddresses& at, const char* label) con
   p.epilogue = epilogue_params(epilogue_, type_, d.Cout, d.Cout, method_.vector, at);
   p.window = window_of(d);
   p.slabs = divisor(shape.slabs);
-  p.part = divisor(shape.part);
   p.period = divisor(shape.period);
   p.oH = narrow(d.H_out);
   p.oW = narrow(d.W_out);
@@ -128,10 +127,11 @@ PreparedLaunch ConvPlan::ring(const ProductAddresses& at, const char* label) con
   p.down = method_.rows;
   p.x_row = narrow(d.W * d.Cin);
   p.y_row = narrow(checked_mul(d.W_out, p.epilogue.y_stride));
+  p.x_step = narrow(d.Cin * (32 * 16 / tk::kRingBytes));
   return {method_.kernel,
           {static_cast<std::uint32_t>(divide_up(shape.rows, method_.rows)),
            static_cast<std::uint32_t>(shape.slabs * shape.tiles)},
-          {static_cast<std::uint32_t>(shape.threads())},
+          {static_cast<std::uint32_t>(shape.warps * 32)},
           {at.left, at.right, at.bias, at.y},
           p,
           label};

@@ -147,7 +147,7 @@ std::int64_t pad_bottom(const ConvDesc& d) {
   return d.H_out + d.kH - 1 - d.H - d.pad_top;
 }
 // The kernel whose groups of threads keep rows in shared memory, or kCount: `rows` of the images of
-// its parts a group.
+// its warps a group.
 Method depthwise_ring(const ConvDesc& d, DType type, int rows) {
   const auto aligned = static_cast<std::int64_t>(16 / size_of(type));
   const RingShape shape = ring_shape(d, type);
@@ -201,14 +201,14 @@ Method fitted_down(const ConvDesc& d, DType type) {
 // many that are those of the next (7 rows: 10.3 µs where depthwise_down takes 9.1).
 Method fitted_ring(const ConvDesc& d, DType type) {
   Method best = depthwise_ring(d, type, 1);
-  const bool narrow = d.W_out * 2 <= tk::kRingAcross * tk::kRingPixels / 2;
+  const bool narrow = d.W_out < tk::kRingAcross * tk::kRingPixels;
   if (best.kernel == KernelId::kCount || narrow) return {};
   const RingShape shape = ring_shape(d, type);
   std::int64_t least = 0;
   for (std::int64_t down = d.kH; down <= std::min(shape.rows, kMostRows); ++down) {
     const std::int64_t groups = shape.slabs * shape.tiles * divide_up(shape.rows, down);
     const std::int64_t turns = divide_up(groups, 132);
-    const std::int64_t warps = turns * divide_up(shape.threads(), 32);
+    const std::int64_t warps = turns * shape.warps;
     if (warps < 6) break;
     const std::int64_t cost = warps * (down + d.kH - 1) * (warps < 12 ? 108 : 100);
     if (least != 0 && cost >= least) continue;
@@ -351,15 +351,11 @@ std::int64_t padded_n(const ConvDesc& d) {
 
 RingShape ring_shape(const ConvDesc& d, DType type) {
   const std::int64_t channels = tk::kRingBytes / static_cast<std::int64_t>(size_of(type));
-  const std::int64_t threads = divide_up(std::max<std::int64_t>(d.W_out, 1), tk::kRingPixels);
   RingShape shape{};
   shape.slabs = divide_up(d.Cin, channels);
-  shape.tiles = divide_up(threads, tk::kRingAcross);
-  const std::int64_t across =
-      divide_up(divide_up(threads, shape.tiles), tk::kRingLeast) * tk::kRingLeast;
-  shape.part = across * channels / 2;
-  shape.images = divide_up(std::max<std::int64_t>(d.N, 1), tk::kRingAcross / across);
-  shape.parts = divide_up(std::max<std::int64_t>(d.N, 1), shape.images);
+  shape.tiles = divide_up(std::max<std::int64_t>(d.W_out, 1), tk::kRingAcross * tk::kRingPixels);
+  shape.images = divide_up(std::max<std::int64_t>(d.N, 1), tk::kRingParts);
+  shape.warps = divide_up(std::max<std::int64_t>(d.N, 1), shape.images);
   shape.period = d.H + std::max(d.pad_top, pad_bottom(d));
   shape.rows = (shape.images - 1) * shape.period + d.H_out;
   return shape;

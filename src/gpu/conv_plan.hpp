@@ -33,13 +33,11 @@ enum class WeightLayout : std::uint8_t {
 };
 
 // The groups of depthwise_ring: each takes a tile of the columns of a slab of channels, of as many
-// images at a time as it has parts.
+// images at a time as it has warps.
 struct RingShape {
   std::int64_t slabs, tiles;
-  std::int64_t part;           // threads
-  std::int64_t parts, images;  // images: of a part
-  std::int64_t period, rows;   // see tk::DepthwiseRingParams; rows: of the result of a part
-  std::int64_t threads() const { return part * parts; }
+  std::int64_t warps, images;  // of a group; of a warp
+  std::int64_t period, rows;   // see tk::DepthwiseRingParams; rows: of the result of a warp
 };
 RingShape ring_shape(const kernels::ConvDesc& desc, DType type);
 

@@ -120,6 +120,14 @@ TK_FN tk_i32 tk_warp_get(TK_CTX, tk_i32 v, int lane) {
   return __shfl_sync(~0u, v, lane);
 }
 
+TK_FN void tk_warp_barrier(TK_CTX) {
+  __syncwarp();
+}
+
+TK_FN void tk_keep(tk_i32& v) {
+  asm volatile("" : "+r"(v));
+}
+
 TK_FN void tk_report_index(tk_status* status, tk_i64 index, tk_i64 limit) {
   if (atomicCAS(&status->met, 0u, 1u) == 0u) {
     status->index = index;

@@ -23,10 +23,14 @@
 //   tk_warp_get(c, v, lane)        v of that lane
 //   tk_warp_sum, tk_warp_max, tk_warp_min   over 32 lanes, as an xor tree 16, 8, 4, 2, 1: the same
 //                                  bits on every device. float (all) and tk_i32 (xor, get)
+//   tk_warp_barrier(c)             the lanes of a warp wait for each other; what they wrote to shared
+//                                  memory is visible to them
+//   tk_keep(i)                     an int that is kept rather than computed anew where it is used
 //   tk_report_index(status, index, limit)   one of the reports of a launch is kept
 //   tk_clip_halves(pair, low, high)   tk_clip of two f16 in a word, which are rounded already
 //   tk_async_copy16(to, from, take)   16 bytes of global to shared memory, zeros unless `take`;
 //                                  there after tk_async_commit(), tk_async_wait<0>() and a barrier
+//                                  (of the warp, where only that reads it)
 //   tk_async_commit(), tk_async_wait<n>()   waits for all but the last n commits of this thread
 #pragma once
 

@@ -143,6 +143,12 @@ inline float tk_warp_min(TK_CTX, float v, tk_site at = tk_site::current()) {
   return tk_warp_tree(v, at, [](float a, float b) { return a < b || a != a ? a : b; });
 }
 
+inline void tk_warp_barrier(TK_CTX, tk_site at = tk_site::current()) {
+  treadle::gpu::sim::exchange(0, at);
+}
+
+inline void tk_keep(TK_LOCAL tk_i32&) {}
+
 inline void tk_report_index(tk_status* status, tk_i64 index, tk_i64 limit) {
   if (std::atomic_ref<tk_u32>(status->met).exchange(1, std::memory_order_relaxed) == 0) {
     status->index = index;

@@ -76,6 +76,8 @@ float tk_warp_xor(TK_CTX, float v, int mask);
 tk_i32 tk_warp_xor(TK_CTX, tk_i32 v, int mask);
 float tk_warp_get(TK_CTX, float v, int lane);
 tk_i32 tk_warp_get(TK_CTX, tk_i32 v, int lane);
+void tk_warp_barrier(TK_CTX);
+inline void tk_keep(TK_LOCAL tk_i32&) {}
 void tk_report_index(__global tk_status* status, tk_i64 index, tk_i64 limit);
 void tk_async_copy16(__local void* to, __global const void* from, bool take);
 void tk_async_commit();

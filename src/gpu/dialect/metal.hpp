@@ -105,6 +105,12 @@ inline tk_i32 tk_warp_get(TK_CTX, tk_i32 v, int lane) {
   return simd_shuffle(v, ushort(lane));
 }
 
+inline void tk_warp_barrier(TK_CTX) {
+  simdgroup_barrier(mem_flags::mem_threadgroup);
+}
+
+inline void tk_keep(TK_LOCAL tk_i32&) {}
+
 inline void tk_report_index(device tk_status* status, tk_i64 index, tk_i64 limit) {
   if (atomic_exchange_explicit((device atomic_uint*)&status->met, 1u, memory_order_relaxed) == 0u) {
     status->index = index;

@@ -25,10 +25,10 @@ enum { kNoResidual, kResidualBeforeAct, kResidualAfterAct };
 enum { kDirectPixelsAThread = 4 };
 // depthwise_ring
 enum {
-  kRingPixels = 7,   // columns a thread: as many as divide the widths of images that nets take
-  kRingBytes = 32,   // of a column that a part of a group takes
-  kRingAcross = 16,  // threads along the columns of a group, at most
-  kRingLeast = 4     // those of a part are a multiple of this
+  kRingPixels = 7,  // columns a thread: as many as divide the widths of images that nets take
+  kRingBytes = 32,  // of a column that a warp takes
+  kRingAcross = 4,  // threads along the columns of a warp
+  kRingParts = 4    // warps of a group, at most
 };
 
 // What happens to a result before it is stored: kernels/epilogue.hpp. None and Relu come as clips
@@ -62,7 +62,7 @@ struct DepthwiseParams {
 };
 static_assert(sizeof(DepthwiseParams) == 32 + 44 + 48 + 20, "no padding");
 
-// Groups of parts, all at the same rows and columns of other images: those of part i are `images` i
+// Groups of warps, all at the same rows and columns of other images: those of warp i are `images` i
 // and on. Their rows are one sequence, in which an image takes `period` rows: window.pT rows of
 // zeros, its own, and rows of zeros that may be those before the next one. Row u of the result sees
 // rows u to u + kH - 1 of it and belongs to an image if u % period < oH.
@@ -70,14 +70,14 @@ struct DepthwiseRingParams {
   EpilogueParams epilogue;
   WindowParams window;
   tk_divisor slabs;  // of kRingBytes of channels
-  tk_divisor part;   // threads of a part
   tk_divisor period;
   tk_i32 oH, oW, channels;
-  tk_i32 all_images, images;  // images: of a part
+  tk_i32 all_images, images;  // images: of a warp
   tk_i32 down;                // rows of the result a group
   tk_i32 x_row, y_row;        // elements from one row to the next
+  tk_i32 x_step;              // those that a round of copies takes
 };
-static_assert(sizeof(DepthwiseRingParams) == 32 + 44 + 36 + 32, "no padding");
+static_assert(sizeof(DepthwiseRingParams) == 32 + 44 + 24 + 36, "no padding");
 
 // Weights [kD, kH, kW, C, O]: C channels of the group's input, O of all groups' output.
 struct ConvDirectParams {
