@@ -54,6 +54,19 @@ TEST(TranslatePool, RandomWindows) {
   }
 }
 
+TEST(TranslatePool, MaxOfBytes) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 40; ++round) {
+    Pool p = random_pool(random, 1 + round % 3);
+    p.layout = Layout::ChannelsLast;
+    Shape shape{pick(random, 1, 2)};
+    for (std::size_t i = 0; i < p.kernel.size(); ++i) shape.push_back(pick(random, 8, 20));
+    shape.push_back(pick(random, 1, 70));
+    for (const DType t : {DType::U8, DType::I8})
+      expect_reference(make_op<Pool>(p), {random_bytes(random, t, shape)}, 0);
+  }
+}
+
 TEST(TranslatePool, GlobalAndNan) {
   std::mt19937 random(2);
   for (const Layout layout : {Layout::ChannelsFirst, Layout::ChannelsLast}) {

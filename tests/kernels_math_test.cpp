@@ -218,11 +218,39 @@ TEST(MathRows, FoldsRowsAndColumns) {
 TEST(MathRows, QuantizeRoundsHalfToEvenAndSaturates) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float x[11] = {0.25f, 0.75f, 1.25f, -0.25f, 1e30f, -1e30f, nan, 63.25f, 100, -5, 0};
-  const float want[11] = {128, 130, 130, 128, 255, 0, 128, 254, 255, 118, 128};
+  const int want[11] = {128, 130, 130, 128, 255, 0, 128, 254, 255, 118, 128};
   for (const Rows* table : tables()) {
-    float y[11];
-    table->quantize(x, y, 11, 0.5f, 128, 0, 255);
-    for (int i = 0; i < 11; ++i) EXPECT_EQ(y[i], want[i]) << table->name << ' ' << i;
+    // More than a register of them, of u8 and of s8, which are 128 less.
+    for (int first = 0; first < 40; ++first) {
+      std::vector<float> values(static_cast<std::size_t>(first), 7.5f);
+      values.insert(values.end(), x, x + 11);
+      std::vector<std::uint8_t> u(values.size()), s(values.size());
+      const auto n = static_cast<std::int64_t>(values.size());
+      table->quantize(values.data(), u.data(), n, 0.5f, 128, 0, 255);
+      table->quantize(values.data(), s.data(), n, 0.5f, 0, -128, 127);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const int w = i < values.size() - 11 ? 143 : want[i + 11 - values.size()];
+        EXPECT_EQ(u[i], w) << table->name << ' ' << i;
+        EXPECT_EQ(static_cast<std::int8_t>(s[i]), w - 128) << table->name << ' ' << i;
+      }
+    }
+  }
+}
+
+TEST(MathRows, DequantizesEachByte) {
+  std::uint8_t x[256];
+  for (int i = 0; i < 256; ++i) x[i] = static_cast<std::uint8_t>(i);
+  for (const Rows* table : tables()) {
+    for (const std::int64_t n : {256, 251, 7}) {
+      std::vector<float> u(static_cast<std::size_t>(n)), s(u);
+      table->dequantize_u8(x, u.data(), n, 0.3f, 77);
+      table->dequantize_s8(reinterpret_cast<const std::int8_t*>(x), s.data(), n, 0.3f, -5);
+      for (std::int64_t i = 0; i < n; ++i) {
+        const auto k = static_cast<std::size_t>(i);
+        EXPECT_EQ(u[k], static_cast<float>(i - 77) * 0.3f) << table->name;
+        EXPECT_EQ(s[k], static_cast<float>(static_cast<std::int8_t>(i) + 5) * 0.3f) << table->name;
+      }
+    }
   }
 }
 

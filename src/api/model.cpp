@@ -92,9 +92,10 @@ std::shared_ptr<const Program> lower_model(Graph& graph, const ModelOptions& opt
   if (!device && options.lower.target != "cpu")
     device = gpu::device_from_name(options.lower.target);
   if (!options.lower.reference) {
-    SimplifyOptions channels_last;
-    channels_last.channels_last = true;
-    simplify(graph, channels_last);
+    SimplifyOptions target;
+    target.channels_last = true;
+    target.integer_products = !device;
+    simplify(graph, target);
   }
   LowerOptions lower = options.lower;
   lower.max_tensor_bytes = std::min(lower.max_tensor_bytes, options.limits.max_tensor_bytes);

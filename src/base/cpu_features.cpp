@@ -9,6 +9,7 @@
 #include <fstream>
 
 #if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
 #include <immintrin.h>
 #define TREADLE_X86 1
 #endif
@@ -102,6 +103,25 @@ Isa active_isa() {
 
 void cap_isa(Isa isa) {
   cap().store(static_cast<int>(isa), std::memory_order_relaxed);
+}
+
+bool has_avx512_vnni() {
+#if defined(TREADLE_X86)
+  return detected_isa() == Isa::Avx512 && __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
+#endif
+}
+
+bool has_avx_vnni() {
+#if defined(TREADLE_X86)
+  // Leaf 7, subleaf 1, EAX bit 4; not every compiler knows a name for it.
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return detected_isa() >= Isa::Avx2 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 &&
+         (a & 1u << 4) != 0;
+#else
+  return false;
+#endif
 }
 
 const CacheSizes& cache_sizes() {

@@ -20,6 +20,11 @@ Isa active_isa();
 // Caps the instruction set; to be called before the first model is lowered.
 void cap_isa(Isa isa);
 
+// Whether the processor multiplies and adds groups of four bytes (VNNI), in AVX-512 and in AVX
+// registers. Not part of any Isa.
+bool has_avx512_vnni();
+bool has_avx_vnni();
+
 // Cache sizes in bytes of the core that runs this, with sane defaults where the system is silent.
 struct CacheSizes {
   std::int64_t l1 = 32 << 10;
@@ -31,7 +36,8 @@ const CacheSizes& cache_sizes();
 // "AMD EPYC 7B13" or the like, empty when unknown.
 std::string cpu_name();
 
-// The calling thread's floating-point control register (rounding, denormals); 0 where there is none.
+// The calling thread's floating-point control register (rounding, denormals); 0 where there is
+// none.
 std::uint64_t fp_control();
 void set_fp_control(std::uint64_t value);
 

@@ -103,6 +103,7 @@ Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order,
                      std::span<const std::string> stays_alone) {
   Fusions fusions;
   fusions.absorbed.assign(graph.node_count(), false);
+  fusions.heads.assign(graph.node_count(), false);
   for (NodeId id : order) {
     const Node& producer = graph.node(id);
     if (producer.outputs.size() != 1 || !takes_epilogue(graph, producer)) continue;
@@ -134,6 +135,20 @@ Fusions find_fusions(const Graph& graph, const std::vector<NodeId>& order,
     fusions.of.emplace(producer.id, std::move(e));
   }
   return fusions;
+}
+
+void absorb_heads(const Graph& graph, const std::vector<NodeId>& order, Fusions& fusions) {
+  // Backwards: what a head feeds comes behind it.
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    if (!fusions.heads[*it] || graph.is_output({*it, 0})) continue;
+    fusions.absorbed[*it] = std::ranges::all_of(graph.uses({*it, 0}), [&](const Use& use) {
+      if (fusions.heads[use.node]) return fusions.absorbed[use.node] == true;
+      const auto step = fusions.of.find(use.node);
+      return step != fusions.of.end() &&
+             std::ranges::any_of(step->second.replaced,
+                                 [&](const auto& input) { return input.first == use.input; });
+    });
+  }
 }
 
 }  // namespace treadle::cpu

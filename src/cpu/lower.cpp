@@ -6,7 +6,9 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "cpu/byte_chains.hpp"
 #include "cpu/fuse.hpp"
+#include "cpu/integer_products.hpp"
 #include "cpu/translate.hpp"
 #include "graph/basic_ops.hpp"
 #include "ops/axis.hpp"
@@ -63,6 +65,7 @@ class Lowering {
         target_(target) {
     program_->options = options;
     if (target) program_->device = target->device();
+    if (!target && !options.reference) widen_last(graph_);
     released_ = graph_.add_constant("released", Tensor::scalar<float>(0));
     ids_.resize(graph_.node_count());
     device_ids_.resize(graph_.node_count());
@@ -77,6 +80,11 @@ class Lowering {
     if (!program_->options.reference)
       fusions_ = find_fusions(graph_, order, takes_epilogue, program_->options.keep_on_cpu);
     fusions_.absorbed.resize(graph_.node_count(), false);
+    if (!target_ && !program_->options.reference) {
+      find_integer_products(graph_, order, fusions_);
+      find_byte_chains(graph_, order, fusions_);
+      absorb_heads(graph_, order, fusions_);
+    }
     if (target_ && !program_->options.reference) {
       if (!is_kept("Concat")) joins_ = find_joins(graph_, order, fusions_, takes_epilogue);
       ChainLimits limits = target_->chain_limits();
@@ -265,6 +273,9 @@ class Lowering {
     if (fused) {
       step.fused = fused->text;
       if (fused->residual.present()) inputs.push_back(fused->residual);
+      for (const auto& [i, v] : fused->replaced) inputs[i] = v;
+      if (fused->integer && fused->integer->x_zero_value.present())
+        inputs.push_back(fused->integer->x_zero_value);
     }
     if (target_ && !program_->options.reference && add_device_step(n, fused, inputs, step))
       return true;

@@ -54,7 +54,27 @@ PoolArgs resolve(const ops::Pool& op, const Shape& in, const Shape& out) {
   return p;
 }
 
+template <typename T>
+KernelPtr max_pool_kernel(const TranslateContext& ctx, const ops::Pool* op) {
+  return kernel("max_pool_bytes", [keep = ctx.node.op, op](const BindContext& b) {
+    return bound([args = resolve(*op, b.in[0]->shape, b.out[0]->shape),
+                  table = &kernels::rows()](RunContext& c) {
+      kernels::max_pool(*table, args, c.in[0]->as<const T>(), c.out[0]->as<T>(), c.parallel);
+    });
+  });
+}
+
 }  // namespace
+
+Translation translate_max_pool_bytes(const TranslateContext& ctx) {
+  const auto* op = ctx.node.op->as<ops::Pool>();
+  const DType t = ctx.in(0).dtype;
+  if (op->kind != ops::PoolKind::Max || op->layout != ops::Layout::ChannelsLast || !takes(*op))
+    return {};
+  if (t == DType::U8) return {max_pool_kernel<std::uint8_t>(ctx, op)};
+  if (t == DType::I8) return {max_pool_kernel<std::int8_t>(ctx, op)};
+  return {};
+}
 
 Translation translate_pool(const TranslateContext& ctx) {
   const auto* op = ctx.node.op->as<ops::Pool>();

@@ -1,4 +1,5 @@
 #include "base/narrow.hpp"
+#include "cpu/byte_chains.hpp"
 #include "cpu/split.hpp"
 #include "cpu/translators.hpp"
 #include "kernels/quantize/quantize.hpp"
@@ -49,14 +50,38 @@ KernelPtr quantize_kernel(std::int64_t axis) {
 template <typename T>
 KernelPtr dequantize_kernel(std::int64_t axis) {
   return kernel("dequantize", [axis](const BindContext& b) {
-    return bound([split = split_of(b, axis)](RunContext& c) {
-      kernels::dequantize(split, c.in[0]->as<const T>(), c.in[1]->as<const float>(), zero_of<T>(c),
-                          c.out[0]->as<float>(), c.parallel);
+    return bound([split = split_of(b, axis), table = &kernels::rows()](RunContext& c) {
+      kernels::dequantize(*table, split, c.in[0]->as<const T>(), c.in[1]->as<const float>(),
+                          zero_of<T>(c), c.out[0]->as<float>(), c.parallel);
     });
   });
 }
 
+struct RunByteChain {
+  RunContext& c;
+  void operator()(const kernels::ByteTable& table) const {
+    kernels::look_up(table, static_cast<const std::uint8_t*>(c.in[0]->data),
+                     static_cast<std::uint8_t*>(c.out[0]->data), c.out[0]->shape.elements(),
+                     c.parallel);
+  }
+  void operator()(const kernels::CombineBytes& combine) const {
+    kernels::combine_bytes(kernels::rows(), combine, c.in[0]->data, c.in[1]->data, c.out[0]->data,
+                           c.out[0]->shape.elements(), c.parallel);
+  }
+};
+
 }  // namespace
+
+Translation translate_byte_chain(const TranslateContext& ctx) {
+  if (!ctx.fused || !ctx.fused->bytes) return {};
+  return {kernel("byte_chain",
+                 [chain = ctx.fused->bytes](const BindContext&) {
+                   return bound([chain = chain.get()](RunContext& c) {
+                     std::visit(RunByteChain{c}, chain->function);
+                   });
+                 }),
+          0};
+}
 
 Translation translate_quantize(const TranslateContext& ctx) {
   const auto* op = ctx.node.op->as<ops::QuantizeLinear>();

@@ -47,6 +47,7 @@ class Driver {
   void run() {
     g_.prune();
     run_phase(Phase::Always);
+    if (options_.integer_products) run_phase(Phase::Integers);
     if (options_.channels_last) {
       run_phase(Phase::ChannelsLast);
       run_phase(Phase::Last);
@@ -76,6 +77,7 @@ class Driver {
     const auto [it, fresh] = by_kind_.try_emplace(kind);
     if (fresh) {
       for (const Rule& rule : passes::rules()) {
+        if (rule.phase == Phase::Integers && !options_.integer_products) continue;
         if (rule.phase <= phase_ && looks_at(rule, kind)) it->second.push_back(&rule);
       }
     }

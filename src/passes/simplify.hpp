@@ -19,6 +19,9 @@ struct SimplifyOptions {
   // Also turns channels-first convolutions and pools into channels-last ones between transposes,
   // and moves these transposes towards the outputs until they cancel. For the CPU.
   bool channels_last = false;
+  // Also computes what quantised graphs do in f32 between DequantizeLinear and QuantizeLinear with
+  // integers, as ONNX Runtime does: results may differ from those in f32 by a step. For the CPU.
+  bool integer_products = false;
 };
 
 struct SimplifyReport {

@@ -3,25 +3,12 @@
 #include <algorithm>
 
 #include "base/shape.hpp"
+#include "kernels/conv/conv_rows.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/pack.hpp"
 
 namespace treadle::kernels {
 namespace {
-
-// First and last + 1 of the output columns in [begin, end) whose column of a tap lies inside.
-struct Inside {
-  std::int64_t begin, end;
-};
-
-Inside inside(std::int64_t begin, std::int64_t end, std::int64_t offset, std::int64_t stride,
-              std::int64_t size) {
-  // 0 <= x stride + offset < size
-  const std::int64_t low = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
-  const std::int64_t high = size - offset <= 0 ? 0 : (size - offset + stride - 1) / stride;
-  const std::int64_t from = std::clamp(low, begin, end);
-  return {from, std::clamp(high, from, end)};
-}
 
 class DotConv : public BoundConv {
  public:
@@ -90,93 +77,35 @@ class PointwiseConv final : public BoundConv {
   }
 };
 
-// With few input channels, the kW pixels that a kernel row reads are one run of kW Cin floats: the
-// taps are then the kernel's rows. Where the kernel sticks out sideways, a copy of the input with
-// the padding in place is read instead.
 class RowsConv final : public DotConv {
  public:
   RowsConv(const ConvDesc& desc, SharedConvWeights weights)
-      : DotConv(desc, std::move(weights)), rows_(desc) {
-    const std::int64_t width = desc.W_out > 0 ? (desc.W_out - 1) * desc.stride_w + desc.kW : 0;
-    copies_ = desc.pad_left != 0 || width > desc.W;
-    if (copies_) rows_.W = width;
-    rows_.pad_left = 0;
-    rows_.Cin = desc.Cin * desc.kW;
-    rows_.kW = 1;
-  }
+      : DotConv(desc, std::move(weights)), rows_(desc) {}
   const char* name() const override { return "rows"; }
   std::size_t workspace_bytes(int) const override {
-    if (!copies_) return 0;
+    if (!rows_.copies) return 0;
     const std::int64_t pixels =
-        checked_mul(desc_.N * desc_.D * desc_.H, checked_mul(rows_.W, desc_.Cin));
+        checked_mul(desc_.N * desc_.D * desc_.H, checked_mul(rows_.desc.W, desc_.Cin));
     return static_cast<std::size_t>(checked_mul(pixels, sizeof(float)));
   }
   void run(const float* x, float* y, std::ptrdiff_t y_stride, const Epilogue& e, void* workspace,
            Parallel& parallel) const override {
-    if (copies_) {
-      pad(x, static_cast<float*>(workspace), parallel);
+    if (rows_.copies) {
+      pad_columns(desc_, rows_.desc.W, x, 0.0f, static_cast<float*>(workspace), parallel);
       x = static_cast<const float*>(workspace);
     }
-    run_groups(rows_, x, desc_.Cin, y, y_stride, e, parallel);
+    run_groups(rows_.desc, x, desc_.Cin, y, y_stride, e, parallel);
   }
 
  private:
-  void pad(const float* x, float* out, Parallel& parallel) const {
-    const std::int64_t c = desc_.Cin, to = rows_.W;
-    const Inside in = inside(0, to, -desc_.pad_left, 1, desc_.W);
-    const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, to * c));
-    parallel.run(desc_.N * desc_.D * desc_.H, grain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row) {
-        float* o = out + row * to * c;
-        std::fill_n(o, in.begin * c, 0.0f);
-        const float* from = x + (row * desc_.W + in.begin - desc_.pad_left) * c;
-        if (in.end > in.begin) std::copy_n(from, (in.end - in.begin) * c, o + in.begin * c);
-        std::fill_n(o + in.end * c, (to - in.end) * c, 0.0f);
-      }
-    });
-  }
-
-  ConvDesc rows_;
-  bool copies_ = false;
+  const RowsForm rows_;
 };
 
 }  // namespace
 
 void ConvRows::inputs(std::int64_t first, std::int64_t count, const KRange& range,
                       const float** out, int) const {
-  const ConvDesc& d = desc_;
-  const float* const zero = zero_row();
-  std::int64_t done = 0;
-  while (done < count) {
-    const std::int64_t row = first + done;
-    const std::int64_t column = row % d.W_out, line = row / d.W_out;
-    const std::int64_t y0 = line % d.H_out * d.stride_h - d.pad_top;
-    const std::int64_t z0 = line / d.H_out % d.D_out * d.stride_d - d.pad_front;
-    const std::int64_t image = line / d.H_out / d.D_out;
-    const std::int64_t n = std::min(count - done, d.W_out - column);
-    for (std::int64_t t = 0; t < range.taps; ++t) {
-      const std::int64_t tap = range.tap + t;
-      const std::int64_t z = z0 + tap / d.kW / d.kH * d.dilation_d;
-      const std::int64_t y = y0 + tap / d.kW % d.kH * d.dilation_h;
-      const float** to = out + t * count + done;
-      if (z < 0 || z >= d.D || y < 0 || y >= d.H) {
-        std::fill_n(to, n, zero);
-        continue;
-      }
-      const std::int64_t offset = tap % d.kW * d.dilation_w - d.pad_left;
-      const Inside in = inside(column, column + n, offset, d.stride_w, d.W);
-      std::fill(to, to + (in.begin - column), zero);
-      if (in.begin < in.end) {
-        const std::int64_t line_start = ((image * d.D + z) * d.H + y) * d.W;
-        const std::int64_t step = d.stride_w * pixel_stride_;
-        const std::int64_t start = line_start + in.begin * d.stride_w + offset;
-        const float* const x = x_ + start * pixel_stride_ + range.begin;
-        for (std::int64_t i = in.begin; i < in.end; ++i) to[i - column] = x + (i - in.begin) * step;
-      }
-      std::fill(to + (in.end - column), to + n, zero);
-    }
-    done += n;
-  }
+  conv_rows(desc_, x_, pixel_stride_, zero_row(), first, count, range, out);
 }
 
 const float* zero_row() {

@@ -4,45 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 
-#include "base/pages.hpp"
+#include "kernels/aligned_array.hpp"
 #include "kernels/conv/conv.hpp"
 #include "kernels/gemm/dot.hpp"
 
 namespace treadle::kernels {
 
-// 64-byte aligned storage, uninitialised.
-class AlignedFloats {
- public:
-  AlignedFloats() = default;
-  explicit AlignedFloats(std::size_t size)
-      : data_(allocate(size * sizeof(float)), Free{size * sizeof(float)}), size_(size) {}
-  float* data() const { return data_.get(); }
-  std::size_t size() const { return size_; }
-
- private:
-  struct Free {
-    Free() : bytes(0) {}
-    explicit Free(std::size_t n) : bytes(n) {}
-    std::size_t bytes;
-    void operator()(float* p) const {
-      if (bytes >= kMapFrom)
-        unmap_pages(p, bytes);
-      else
-        ::operator delete (p, std::align_val_t{64});
-    }
-  };
-  static float* allocate(std::size_t bytes) {
-    if (bytes < kMapFrom) return static_cast<float*>(::operator new (bytes, std::align_val_t{64}));
-    void* p = map_pages(bytes);
-    if (p == nullptr) throw std::bad_alloc();
-    expect_writes(p, bytes);
-    return static_cast<float*>(p);
-  }
-  std::unique_ptr<float, Free> data_;
-  std::size_t size_ = 0;
-};
+using AlignedFloats = AlignedArray<float>;
 
 enum class WeightForm : std::uint8_t {
   Dot,        // per group: a packed matrix of taps x Cin/group rows (gemm/pack.hpp)

@@ -267,17 +267,62 @@ inline void blend(const float* x, const float* y, float* out, std::int64_t n, fl
   for (; i < n; ++i) out[i] = x[i] * a + y[i] * b;
 }
 
-inline F quantized(F x, F scale, F zero, F lo, F hi) {
-  const F r = round_even(x / scale) + zero;
-  return at_most(hi, at_least(lo, pick(r == r, r, zero)));
+template <typename T, typename V>
+inline void max_rows(const T* x, std::ptrdiff_t stride, std::int64_t rows, T* out, std::int64_t n,
+                     bool first) {
+  std::int64_t i = 0;
+  const auto largest = [](V a, V b) { return a > b ? a : b; };
+  const auto get = [](const T* p) {
+    V v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return v;
+  };
+  for (; i + kBytes <= n; i += kBytes) {
+    V most = first ? get(x + i) : largest(get(x + i), get(out + i));
+    for (std::int64_t r = 1; r < rows; ++r) most = largest(get(x + r * stride + i), most);
+    __builtin_memcpy(out + i, &most, sizeof most);
+  }
+  for (; i < n; ++i) {
+    T most = first || x[i] > out[i] ? x[i] : out[i];
+    for (std::int64_t r = 1; r < rows; ++r)
+      most = x[r * stride + i] > most ? x[r * stride + i] : most;
+    out[i] = most;
+  }
 }
 
-inline void quantize(const float* x, float* y, std::int64_t n, float scale, float zero, float lo,
-                     float hi) {
-  const F s = set(scale), z = set(zero), l = set(lo), h = set(hi);
+// Of a value clamped to lo … hi, which lie within 2^22 of 0.
+inline Bytes quantized(F x, F scale, I zero, F lo, F hi) {
+  constexpr float kRounds = 12582912.0f;  // 1.5 · 2^23: sums with it have no fraction left
+  F q = x / scale;
+  q = pick(q == q, q, F{});
+  q = pick(q < lo, lo, q);
+  q = pick(q > hi, hi, q);
+  const I rounded = __builtin_convertvector((q + kRounds) - kRounds, I) + zero;
+  return low_bytes(rounded);
+}
+
+inline void quantize(const float* x, std::uint8_t* y, std::int64_t n, float scale,
+                     std::int32_t zero, std::int32_t lo, std::int32_t hi) {
+  const F s = set(scale), l = set(static_cast<float>(lo - zero)),
+          h = set(static_cast<float>(hi - zero));
+  const I z = zero - I{};
   std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(y + i, quantized(load(x + i), s, z, l, h));
-  if (i < n) store_part(y + i, n - i, quantized(load_part(x + i, n - i), s, z, l, h));
+  for (; i + kLanes <= n; i += kLanes) {
+    const Bytes bytes = quantized(load(x + i), s, z, l, h);
+    __builtin_memcpy(y + i, &bytes, sizeof bytes);
+  }
+  if (i == n) return;
+  const Bytes bytes = quantized(load_part(x + i, n - i), s, z, l, h);
+  for (int j = 0; i + j < n; ++j) y[i + j] = bytes[j];
+}
+
+template <typename T>
+inline void dequantize(const T* x, float* y, std::int64_t n, float scale, std::int32_t zero) {
+  const F s = set(scale);
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    store(y + i, __builtin_convertvector(widened(x + i) - zero, F) * s);
+  for (; i < n; ++i) y[i] = static_cast<float>(x[i] - zero) * scale;
 }
 
 inline void lstm_cell(const float* i, const float* o, const float* f, const float* g, float* c,
@@ -318,7 +363,11 @@ inline Rows make_rows(const char* name, Isa isa) {
   t.sum_square_about = sum_square_about;
   t.shift_scale = shift_scale;
   t.blend = blend;
+  t.max_u8 = max_rows<std::uint8_t, FullBytes>;
+  t.max_s8 = max_rows<std::int8_t, FullSignedBytes>;
   t.quantize = quantize;
+  t.dequantize_u8 = dequantize<std::uint8_t>;
+  t.dequantize_s8 = dequantize<std::int8_t>;
   t.lstm_cell = lstm_cell;
   return t;
 }

@@ -70,9 +70,20 @@ struct Rows {
   // out = x · a + y · b.
   void (*blend)(const float* x, const float* y, float* out, std::int64_t n, float a,
                 float b) = nullptr;
-  // y = clamp(round_half_even(x / scale) + zero, lo, hi), an integer in float; NaN gives zero.
-  void (*quantize)(const float* x, float* y, std::int64_t n, float scale, float zero, float lo,
-                   float hi) = nullptr;
+  // out[i] = the largest of x[r · stride + i], r < rows, and, unless `first`, of out[i] itself.
+  void (*max_u8)(const std::uint8_t* x, std::ptrdiff_t stride, std::int64_t rows, std::uint8_t* out,
+                 std::int64_t n, bool first) = nullptr;
+  void (*max_s8)(const std::int8_t* x, std::ptrdiff_t stride, std::int64_t rows, std::int8_t* out,
+                 std::int64_t n, bool first) = nullptr;
+  // y = low byte of clamp(round_half_even(x / scale) + zero, lo, hi), where lo to hi are at most
+  // 256 values; NaN gives zero.
+  void (*quantize)(const float* x, std::uint8_t* y, std::int64_t n, float scale, std::int32_t zero,
+                   std::int32_t lo, std::int32_t hi) = nullptr;
+  // y = (x − zero) · scale, of u8 and of s8.
+  void (*dequantize_u8)(const std::uint8_t* x, float* y, std::int64_t n, float scale,
+                        std::int32_t zero) = nullptr;
+  void (*dequantize_s8)(const std::int8_t* x, float* y, std::int64_t n, float scale,
+                        std::int32_t zero) = nullptr;
   // LSTM: h and c of n cells from the gates i, o, f, g before activation; c is updated in place.
   void (*lstm_cell)(const float* i, const float* o, const float* f, const float* g, float* c,
                     float* h, std::int64_t n) = nullptr;

@@ -52,6 +52,50 @@ inline void store_part(float* p, std::int64_t m, F v) {
   for (int i = 0; i < m; ++i) p[i] = t[i];
 }
 
+typedef std::uint8_t Bytes __attribute__((vector_size(kLanes)));
+typedef std::int8_t SignedBytes __attribute__((vector_size(kLanes)));
+// As wide as a register.
+constexpr int kBytes = 4 * kLanes;
+typedef std::uint8_t FullBytes __attribute__((vector_size(kBytes)));
+typedef std::int8_t FullSignedBytes __attribute__((vector_size(kBytes)));
+typedef std::uint16_t Words __attribute__((vector_size(2 * kLanes)));
+typedef std::int16_t SignedWords __attribute__((vector_size(2 * kLanes)));
+
+// GCC takes these conversions to pieces where it is not helped.
+inline I widened(const std::uint8_t* p) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<I>(
+      _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+#elif defined(__AVX2__)
+  return reinterpret_cast<I>(
+      _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+#else
+  Bytes b;
+  __builtin_memcpy(&b, p, sizeof b);
+  return __builtin_convertvector(__builtin_convertvector(b, Words), I);
+#endif
+}
+inline I widened(const std::int8_t* p) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<I>(
+      _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+#elif defined(__AVX2__)
+  return reinterpret_cast<I>(
+      _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+#else
+  SignedBytes b;
+  __builtin_memcpy(&b, p, sizeof b);
+  return __builtin_convertvector(__builtin_convertvector(b, SignedWords), I);
+#endif
+}
+inline Bytes low_bytes(I x) {
+#if defined(__AVX512F__)
+  return __builtin_convertvector(x, Bytes);
+#else
+  return __builtin_convertvector(__builtin_convertvector(x, Words), Bytes);
+#endif
+}
+
 // x y + z, rounded once where the machine can.
 inline F fma(F x, F y, F z) {
 #if defined(__AVX512F__)

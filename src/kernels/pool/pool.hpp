@@ -1,4 +1,5 @@
-// Max, average and Lp pooling in f32 over up to three spatial axes, channels first or last.
+// Max, average and Lp pooling in f32 over up to three spatial axes, channels first or last; max
+// pooling of bytes, channels last.
 #pragma once
 
 #include <cstdint>
@@ -25,5 +26,11 @@ struct PoolArgs {
 
 // A window without a cell inside the input gives −inf (Max) or 0. NaN propagates.
 void pool(const Rows& table, const PoolArgs& args, const float* x, float* y, Parallel& parallel);
+
+// Of `args` only the sizes count. A window without a cell inside the input gives the least value.
+void max_pool(const Rows& table, const PoolArgs& args, const std::uint8_t* x, std::uint8_t* y,
+              Parallel& parallel);
+void max_pool(const Rows& table, const PoolArgs& args, const std::int8_t* x, std::int8_t* y,
+              Parallel& parallel);
 
 }  // namespace treadle::kernels

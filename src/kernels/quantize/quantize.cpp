@@ -26,21 +26,9 @@ template <typename T>
 void quantize_any(const Rows& table, const Split& s, const float* x, const float* scale,
                   const T* zero, T* y, Parallel& parallel) {
   for_parts(s, parallel, [&](std::int64_t index, std::int64_t at, std::int64_t n) {
-    float part[kPart];
-    table.quantize(x + at, part, n, scale[index], zero ? static_cast<float>(zero[index]) : 0.0f,
-                   static_cast<float>(std::numeric_limits<T>::min()),
-                   static_cast<float>(std::numeric_limits<T>::max()));
-    for (std::int64_t i = 0; i < n; ++i) y[at + i] = static_cast<T>(static_cast<int>(part[i]));
-  });
-}
-
-template <typename T>
-void dequantize_any(const Split& s, const T* x, const float* scale, const T* zero, float* y,
-                    Parallel& parallel) {
-  for_parts(s, parallel, [&](std::int64_t index, std::int64_t at, std::int64_t n) {
-    const int z = zero ? zero[index] : 0;
-    const float factor = scale[index];
-    for (std::int64_t i = 0; i < n; ++i) y[at + i] = static_cast<float>(x[at + i] - z) * factor;
+    table.quantize(x + at, reinterpret_cast<std::uint8_t*>(y) + at, n, scale[index],
+                   zero ? zero[index] : 0, std::numeric_limits<T>::min(),
+                   std::numeric_limits<T>::max());
   });
 }
 
@@ -54,13 +42,17 @@ void quantize(const Rows& table, const Split& s, const float* x, const float* sc
               const std::int8_t* zero, std::int8_t* y, Parallel& parallel) {
   quantize_any(table, s, x, scale, zero, y, parallel);
 }
-void dequantize(const Split& s, const std::uint8_t* x, const float* scale, const std::uint8_t* zero,
-                float* y, Parallel& parallel) {
-  dequantize_any(s, x, scale, zero, y, parallel);
+void dequantize(const Rows& table, const Split& s, const std::uint8_t* x, const float* scale,
+                const std::uint8_t* zero, float* y, Parallel& parallel) {
+  for_parts(s, parallel, [&](std::int64_t index, std::int64_t at, std::int64_t n) {
+    table.dequantize_u8(x + at, y + at, n, scale[index], zero ? zero[index] : 0);
+  });
 }
-void dequantize(const Split& s, const std::int8_t* x, const float* scale, const std::int8_t* zero,
-                float* y, Parallel& parallel) {
-  dequantize_any(s, x, scale, zero, y, parallel);
+void dequantize(const Rows& table, const Split& s, const std::int8_t* x, const float* scale,
+                const std::int8_t* zero, float* y, Parallel& parallel) {
+  for_parts(s, parallel, [&](std::int64_t index, std::int64_t at, std::int64_t n) {
+    table.dequantize_s8(x + at, y + at, n, scale[index], zero ? zero[index] : 0);
+  });
 }
 
 }  // namespace treadle::kernels

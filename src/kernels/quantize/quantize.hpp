@@ -16,9 +16,9 @@ void quantize(const Rows& table, const Split& s, const float* x, const float* sc
 void quantize(const Rows& table, const Split& s, const float* x, const float* scale,
               const std::int8_t* zero, std::int8_t* y, Parallel& parallel);
 // y = (x − zero) · scale.
-void dequantize(const Split& s, const std::uint8_t* x, const float* scale, const std::uint8_t* zero,
-                float* y, Parallel& parallel);
-void dequantize(const Split& s, const std::int8_t* x, const float* scale, const std::int8_t* zero,
-                float* y, Parallel& parallel);
+void dequantize(const Rows& table, const Split& s, const std::uint8_t* x, const float* scale,
+                const std::uint8_t* zero, float* y, Parallel& parallel);
+void dequantize(const Rows& table, const Split& s, const std::int8_t* x, const float* scale,
+                const std::int8_t* zero, float* y, Parallel& parallel);
 
 }  // namespace treadle::kernels
