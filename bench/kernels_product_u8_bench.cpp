@@ -124,8 +124,9 @@ void measure_gemm(std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 void measure_conv(std::int64_t size, std::int64_t cin, std::int64_t cout, std::int64_t kernel,
-                  std::int64_t stride) {
+                  std::int64_t stride, std::int64_t group) {
   ConvDesc d;
+  d.group = group;
   d.H = d.W = size;
   d.Cin = cin;
   d.Cout = cout;
@@ -134,7 +135,7 @@ void measure_conv(std::int64_t size, std::int64_t cin, std::int64_t cout, std::i
   d.pad_top = d.pad_left = kernel / 2;
   d.H_out = d.W_out = (size + 2 * (kernel / 2) - kernel) / stride + 1;
   const std::int64_t pixels = d.H_out * d.W_out;
-  Operands o(size * size * cin, cout * cin * kernel * kernel, pixels * cout, cout);
+  Operands o(size * size * cin, cout * d.cin_per_group() * kernel * kernel, pixels * cout, cout);
   const auto conv = make_conv(d, o.wf.data(), oihw_strides(d));
   Epilogue e;
   e.bias = o.bias.data();
@@ -154,12 +155,12 @@ void measure_conv(std::int64_t size, std::int64_t cin, std::int64_t cout, std::i
     conv_u8(d, u, serial());
   };
   char what[64];
-  std::snprintf(what, sizeof what, "%ldx%ld/%ld %ld->%ld at %ld (%s, %s)",
+  std::snprintf(what, sizeof what, "%ldx%ld/%ld %ld->%ld by %ld at %ld (%s, %s)",
                 static_cast<long>(kernel), static_cast<long>(kernel), static_cast<long>(stride),
-                static_cast<long>(cin), static_cast<long>(cout), static_cast<long>(size),
-                conv->name(), conv_u8_variant(d));
+                static_cast<long>(cin), static_cast<long>(cout), static_cast<long>(group),
+                static_cast<long>(size), conv->name(), conv_u8_variant(d));
   print(
-      what, static_cast<double>(pixels * cout * cin * kernel * kernel),
+      what, static_cast<double>(pixels * cout * d.cin_per_group() * kernel * kernel),
       interleave([&] { conv->run(o.xf.data(), o.yf.data(), cout, e, workspace.data(), serial()); },
                  [&] { run(*best); }, [&] { run(*plain); }));
 }
@@ -174,10 +175,14 @@ int main() {
       {512, 3072, 768},   {3136, 144, 24}, {3136, 24, 144}, {196, 1024, 256}, {8, 4096, 4096},
       {1, 4096, 4096},    {1, 1000, 1024}, {1000, 8, 64},   {512, 21, 256},   {4096, 16, 3}};
   for (const auto& s : gemms) measure_gemm(s[0], s[1], s[2]);
-  const std::int64_t convs[][5] = {{56, 64, 64, 1, 1},  {28, 256, 128, 1, 1}, {7, 512, 2048, 1, 1},
-                                   {56, 64, 64, 3, 1},  {28, 128, 128, 3, 1}, {14, 256, 256, 3, 1},
-                                   {7, 512, 512, 3, 1}, {56, 64, 128, 3, 2},  {28, 32, 96, 5, 1},
-                                   {224, 3, 64, 7, 2},  {112, 16, 32, 3, 1},  {224, 3, 32, 3, 2}};
-  for (const auto& s : convs) measure_conv(s[0], s[1], s[2], s[3], s[4]);
+  const std::int64_t convs[][6] = {
+      {56, 64, 64, 1, 1, 1},     {28, 256, 128, 1, 1, 1}, {7, 512, 2048, 1, 1, 1},
+      {56, 64, 64, 3, 1, 1},     {28, 128, 128, 3, 1, 1}, {14, 256, 256, 3, 1, 1},
+      {7, 512, 512, 3, 1, 1},    {56, 64, 128, 3, 2, 1},  {28, 32, 96, 5, 1, 1},
+      {224, 3, 64, 7, 2, 1},     {112, 16, 32, 3, 1, 1},  {224, 3, 32, 3, 2, 1},
+      {112, 32, 32, 3, 1, 32},   {112, 96, 96, 3, 2, 96}, {14, 384, 384, 3, 1, 384},
+      {14, 576, 576, 5, 1, 576}, {56, 24, 24, 3, 1, 24},  {28, 128, 128, 3, 1, 32},
+      {28, 64, 128, 3, 1, 64},   {28, 96, 96, 3, 1, 32}};
+  for (const auto& s : convs) measure_conv(s[0], s[1], s[2], s[3], s[4], s[5]);
   return 0;
 }

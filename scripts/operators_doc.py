@@ -67,19 +67,20 @@ def cpu_translators():
 
 
 def rewrites():
-    """(rule, kinds, first sentence of its file's comment, layout only?)."""
+    """(rule, kinds, what its own comment with an arrow or the first sentence of its file's says, its phase)."""
     files = {p.stem: read(p) for p in SRC.glob("passes/*.cpp")}
-    for layout, rule, kinds in re.findall(
+    for phase, rule, kinds in re.findall(
         r'^TREADLE_(LAYOUT_|LAST_|INTEGER_)?PASS\((\w+), "(.+?)"\)', read(SRC / "passes/table.inc"), re.M
     ):
         home = next((text for text in files.values() if re.search(rf"Patch> {rule}\(", text)), "")
+        own = re.search(rf"((?:^//.*\n)+)std::optional<Patch> {rule}\(", home, re.M)
         comment = []
-        for line in home.splitlines():
+        for line in (own[1] if own and "→" in own[1] else home).splitlines():
             if not line.startswith("//") or line == "//":
                 break
             comment.append(line.lstrip("/ "))
         text = re.sub(r"\. (Leaves|Shortens|Moves|When).*", "", " ".join(comment)).rstrip(".")
-        yield rule, kinds, text, bool(layout)
+        yield rule, kinds, text, phase.rstrip("_").lower()
 
 
 def plain(text):
@@ -224,16 +225,16 @@ def document(old):
         "",
         f"## Rewrites ({len(rules) + 1})",
         "",
-        "In the order in which they are tried on a node. Those marked *layout* run only when lowering",
-        "for a target that wants channels last.",
+        "In the order in which they are tried on a node. The marked ones run only when lowering: *integer*",
+        "for a target with integer kernels, then *layout* for one that wants channels last, *last* after these.",
         "",
         "| rule | looks at | what |",
         "|---|---|---|",
     ]
-    for rule, kinds, text, layout in rules:
+    for rule, kinds, text, phase in rules:
         kinds = "everything" if kinds == "*" else kinds.replace(" ", ", ")
         text = plain(text)
-        out.append(f"| {rule}{' *layout*' if layout else ''} | {kinds} | {text} |")
+        out.append(f"| {rule}{f' *{phase}*' if phase else ''} | {kinds} | {text} |")
     out.append("| common_subexpressions | everything | f(x) and f(x) → one f(x); between rounds |")
     return "\n".join(out) + "\n"
 

@@ -231,6 +231,8 @@ ConvDesc random_conv(std::mt19937& random) {
   d.group = pick(random, 1, 3);
   d.Cin = d.group * pick(random, 1, random() % 2 ? 9 : 40);
   d.Cout = d.group * pick(random, 1, random() % 2 ? 9 : 80);
+  // Depthwise.
+  if (random() % 3 == 0) d.group = d.Cin = d.Cout;
   return d;
 }
 

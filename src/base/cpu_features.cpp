@@ -115,10 +115,13 @@ bool has_avx512_vnni() {
 
 bool has_avx_vnni() {
 #if defined(TREADLE_X86)
-  // Leaf 7, subleaf 1, EAX bit 4; not every compiler knows a name for it.
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return detected_isa() >= Isa::Avx2 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 &&
-         (a & 1u << 4) != 0;
+  // Leaf 7, subleaf 1, EAX bit 4; not every compiler knows a name for it. Virtual machines are slow
+  // to answer.
+  static const bool found = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & 1u << 4) != 0;
+  }();
+  return found && detected_isa() >= Isa::Avx2;
 #else
   return false;
 #endif

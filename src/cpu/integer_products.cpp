@@ -22,8 +22,6 @@ namespace treadle::cpu {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Groups of fewer columns fill too little of a register.
-constexpr std::int64_t kLeastGroupColumns = 4;
 
 bool is_byte(DType t) {
   return t == DType::U8 || t == DType::I8;
@@ -83,10 +81,8 @@ struct Inputs {
 bool fits(const Tensor& w, std::int64_t taps) {
   const auto values = w.span<std::int32_t>();
   const auto [least, most] = std::ranges::minmax(values);
-  const std::int64_t parts =
-      std::max((std::int64_t{most} + 126) / 127, (127 - std::int64_t{least}) / 128);
   return least >= kernels::kLeastU8Weight && most <= kernels::kMostU8Weight &&
-         std::max<std::int64_t>(1, parts) * taps <= kernels::kMostU8Taps;
+         kernels::parts_u8(least, most) * taps <= kernels::kMostU8Taps;
 }
 
 std::optional<Inputs> conv_inputs(const Graph& g, const Node& n, const ops::Conv& op) {
@@ -98,8 +94,6 @@ std::optional<Inputs> conv_inputs(const Graph& g, const Node& n, const ops::Conv
   std::int64_t taps = 1;
   for (int i = 0; i + 2 < w.shape().rank(); ++i)
     taps *= w.shape()[static_cast<std::size_t>(axes.spatial + i)];
-  const std::int64_t columns = n.outputs[0].fact.shape.back().value() / op.group;
-  if (op.group > 1 && columns < kLeastGroupColumns) return std::nullopt;
   if (!fits(w, taps)) return std::nullopt;
   return Inputs{0, 1};
 }

@@ -83,7 +83,7 @@ class Requantised {
   std::uint32_t flip_;
 };
 
-// `consumed` and, for a convolution, its bias lie in the packed form.
+// Consumes the weights.
 class ProductKernel : public Kernel {
  public:
   ProductKernel(std::size_t w_input, Requantised product)

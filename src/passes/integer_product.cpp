@@ -1,10 +1,9 @@
 // Conv or Contract of dequantised 8-bit values → the product of the integers, scaled in f32:
 //   product(DQ(x), DQ(w), DQ(bias)) → f32(product(x − x_zero, w − w_zero) + bias) · x_scale ·
 //   w_scale
-// where the kernels for bytes take it: the sums are then exact. What follows is scaled once:
-//   Q(clip?(f32(sum) · c), scale, zero) → Q(clip?(f32(sum) · (c / scale)), 1, zero)
-// as ONNX Runtime computes these patterns. Leaves fewer products in f32; bias and scale move
-// towards the product, and a scale becomes 1.
+// where the kernels for bytes take it: the sums are then exact. Leaves fewer products in f32. The
+// rules for what follows move bias and scale towards the product, so that it is scaled once, as
+// ONNX Runtime computes these patterns; a scale becomes 1.
 #include <algorithm>
 #include <cmath>
 
@@ -18,8 +17,8 @@
 namespace treadle::passes {
 namespace {
 
-// Groups of fewer columns, or kernels of more taps, are faster in f32.
-constexpr std::int64_t kLeastGroupColumns = 4, kMostTaps = 256;
+// Weights of more taps do not fit the kernels' tables.
+constexpr std::int64_t kMostTaps = 256;
 // Of the scale of a bias, against the product of the others.
 constexpr double kScaleTolerance = 1e-5;
 
@@ -49,7 +48,6 @@ std::optional<Place> conv_place(const Node& n, const ops::Conv& op, const Tensor
   const std::int64_t taps = p.summed / w.shape()[static_cast<std::size_t>(axes.in)];
   const Dim& channels = n.outputs[0].fact.shape[static_cast<std::size_t>(p.out_axis)];
   if (!channels.is(p.columns) || taps > kMostTaps) return std::nullopt;
-  if (op.group > 1 && p.columns / op.group < kLeastGroupColumns) return std::nullopt;
   return p;
 }
 
@@ -288,6 +286,7 @@ std::optional<Patch> integer_bias_of_product(const Graph& g, const Node& n) {
   return std::nullopt;
 }
 
+// Q(clip?(f32(sum) · c), scale, zero) → Q(clip?(f32(sum) · (c / scale)), 1, zero).
 std::optional<Patch> scale_into_quantize(const Graph& g, const Node& n) {
   const auto to = quantised_to(g, n);
   if (!to || !to->single() || to->scale[0] == 1.0f) return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "base/shape.hpp"
 #include "kernels/conv/conv_rows.hpp"
 
@@ -25,6 +26,8 @@ class PixelRows final : public RowsU8 {
   const std::uint8_t* outside_;
 };
 
+constexpr std::int64_t kMinDepthwiseTask = 1 << 18;  // multiply-adds worth a thread
+
 bool in_rows(const ConvDesc& d) {
   return refuse_rows(d, {}) == nullptr;
 }
@@ -34,10 +37,78 @@ std::int64_t outside_bytes(const ConvDesc& d) {
   return (checked_mul(d.Cin, d.kW) + 63) / 64 * 64;
 }
 
+SharedPackedU8 pack_depthwise(const KernelsU8& kernels, const ConvDesc& d,
+                              const std::int32_t* weights, const WeightStrides& s) {
+  auto packed = std::make_shared<PackedU8>();
+  PackedU8& p = *packed;
+  p.kernels = &kernels;
+  p.depthwise = true;
+  p.taps = d.taps();
+  p.k = 1;
+  p.columns = d.Cout;
+  p.padded = (d.Cout + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+  check(p.taps <= kMostU8Taps, ErrorKind::Internal, "{} taps, expected {}", p.taps, kMostU8Taps);
+  p.sums.assign(static_cast<std::size_t>(p.padded), 0);
+  p.group_bytes = static_cast<std::size_t>(checked_mul(4 * p.taps, p.padded));
+  p.data = AlignedArray<std::int8_t>(p.group_bytes);
+  auto* out = reinterpret_cast<std::int32_t*>(p.data.data());
+  for (std::int64_t t = 0; t < p.taps; ++t) {
+    const std::ptrdiff_t tap = t / d.kW / d.kH * s.d + t / d.kW % d.kH * s.h + t % d.kW * s.w;
+    for (std::int64_t o = 0; o < p.padded; ++o) {
+      *out = o < d.Cout ? weights[o * s.o + tap] : 0;
+      p.sums[static_cast<std::size_t>(o)] += *out++;
+    }
+  }
+  return packed;
+}
+
+// Pixels [begin, end) of a depthwise convolution.
+void depthwise_pixels(const ConvDesc& d, const ConvU8& args, const PixelRows& rows,
+                      std::int64_t begin, std::int64_t end) {
+  const PackedU8& w = *args.weights;
+  const std::uint8_t* inputs[kMostU8Taps * kMaxTileU8Rows];
+  void* c[kMaxTileU8Rows];
+  TileU8 tile;
+  tile.taps = w.taps;
+  tile.k = w.padded;
+  tile.flip = args.flip;
+  tile.b = w.data.data();
+  tile.c = c;
+  tile.n = w.columns;
+  tile.start = args.finish.start;
+  tile.factor = args.finish.factor;
+  tile.store = args.finish.store;
+  tile.low = args.finish.low;
+  tile.high = args.finish.high;
+  tile.zero = args.finish.zero;
+  const std::ptrdiff_t step = d.Cout * (tile.store == StoreU8::Byte ? 1 : 4);
+  // Pointers are found for many pixels at a time.
+  constexpr std::int64_t kMostPixels = 64;
+  const std::int64_t block = std::min(kMostPixels, std::ssize(inputs) / w.taps);
+  for (std::int64_t first = begin; first < end; first += block) {
+    const std::int64_t count = std::min(block, end - first);
+    rows.inputs(first, count, inputs);
+    tile.tap_stride = count;
+    for (std::int64_t p = 0; p < count;) {
+      const std::int64_t height = std::min<std::int64_t>(w.kernels->depthwise_rows, count - p);
+      tile.a = inputs + p;
+      for (std::int64_t r = 0; r < height; ++r)
+        c[r] = static_cast<char*>(args.y) + (first + p + r) * step;
+      w.kernels->depthwise[height](tile);
+      p += height;
+    }
+  }
+}
+
 }  // namespace
+
+bool is_depthwise(const ConvDesc& d) {
+  return d.group > 1 && d.group == d.Cin && d.group == d.Cout;
+}
 
 SharedPackedU8 pack_conv_u8(const KernelsU8& kernels, const ConvDesc& desc,
                             const std::int32_t* weights, const WeightStrides& s) {
+  if (is_depthwise(desc)) return pack_depthwise(kernels, desc, weights, s);
   const bool rows = in_rows(desc);
   WeightsU8 w;
   w.b = weights;
@@ -82,12 +153,25 @@ std::size_t conv_u8_workspace_bytes(const ConvDesc& d) {
 }
 
 const char* conv_u8_variant(const ConvDesc& d) {
-  return in_rows(d) ? "rows" : "indirect";
+  return is_depthwise(d) ? "depthwise" : in_rows(d) ? "rows" : "indirect";
 }
 
 void conv_u8(const ConvDesc& desc, const ConvU8& args, Parallel& parallel) {
   auto* const outside = static_cast<std::uint8_t*>(args.workspace);
   std::fill_n(outside, desc.Cin * desc.kW, args.outside);
+  if (args.weights->depthwise) {
+    // One group's rows would be those of a channel: the kernel reads all channels of a pixel.
+    ConvDesc whole = desc;
+    whole.group = 1;
+    const PixelRows rows(whole, args.x, desc.Cin, outside);
+    const std::int64_t work = std::max<std::int64_t>(1, desc.taps() * desc.Cout);
+    const std::int64_t grain = std::max<std::int64_t>(1, kMinDepthwiseTask / work);
+    parallel.run(desc.N * desc.D_out * desc.H_out * desc.W_out, grain,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   depthwise_pixels(desc, args, rows, begin, end);
+                 });
+    return;
+  }
   const RowsForm rows(desc);
   const bool form = in_rows(desc);
   const std::uint8_t* x = args.x;

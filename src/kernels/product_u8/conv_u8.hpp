@@ -9,13 +9,17 @@
 
 namespace treadle::kernels {
 
+// Whether each output channel reads one input channel: such convolutions have a kernel of their
+// own.
+bool is_depthwise(const ConvDesc& desc);
+
 // Packs weights for convolutions like `desc`, whatever their N, D, H and W; see pack_u8().
 SharedPackedU8 pack_conv_u8(const KernelsU8& kernels, const ConvDesc& desc,
                             const std::int32_t* weights, const WeightStrides& strides);
 
 // Bytes that conv_u8 needs.
 std::size_t conv_u8_workspace_bytes(const ConvDesc& desc);
-// The variant: "rows" or "indirect".
+// The variant: "depthwise", "rows" or "indirect".
 const char* conv_u8_variant(const ConvDesc& desc);
 
 struct ConvU8 {

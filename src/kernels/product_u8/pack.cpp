@@ -34,8 +34,7 @@ std::int64_t parts_of(const WeightsU8& w) {
   });
   check(most <= kMostU8Weight && least >= kLeastU8Weight, ErrorKind::Internal,
         "weights from {} to {} do not fit the packed form", least, most);
-  return std::max(
-      {std::int64_t{1}, (std::int64_t{most} + 126) / 127, (127 - std::int64_t{least}) / 128});
+  return parts_u8(least, most);
 }
 
 // Addend `part` of a weight.

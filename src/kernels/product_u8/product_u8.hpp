@@ -2,6 +2,7 @@
 // requantised before they leave the registers.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,8 @@ struct WeightsU8 {
 // other like taps.
 struct PackedU8 {
   const KernelsU8* kernels = nullptr;
+  // Of a depthwise convolution: one group, k 1, data the i32 [taps][padded].
+  bool depthwise = false;
   std::int64_t groups = 1, taps = 1, k = 0, columns = 0;
   std::int64_t parts = 1;
   std::int64_t padded = 0;         // columns of a group rounded up to whole registers
@@ -37,6 +40,12 @@ using SharedPackedU8 = std::shared_ptr<const PackedU8>;
 
 // Largest and smallest weights that a packed form can hold.
 inline constexpr std::int32_t kMostU8Weight = 4 * 127, kLeastU8Weight = -4 * 128;
+// Number of parts that weights from `least` to `most` need.
+inline std::int64_t parts_u8(std::int32_t least, std::int32_t most) {
+  const std::int64_t above = (std::int64_t{most} + 126) / 127;
+  const std::int64_t below = (127 - std::int64_t{least}) / 128;
+  return std::max({std::int64_t{1}, above, below});
+}
 // The kernels' pointers to the taps of a few rows must fit a table.
 inline constexpr std::int64_t kMostU8Taps = 512;
 

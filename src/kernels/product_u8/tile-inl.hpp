@@ -1,7 +1,7 @@
 // The tile over a vector class V. Included by the per-instruction-set files only. V has:
 // kLanes; Reg (i32), Floats; Weights and Values, the factors as dot() wants them;
-// weights(bytes), values(four bytes, flip), dot(sum, values, weights); the conversions and stores
-// below.
+// weights(bytes), values(four bytes, flip), dot(sum, values, weights); widened(bytes, flip) and
+// multiplied(sum, x, weights of 16 bits) of lanes; conversions and stores.
 #pragma once
 
 #include "kernels/product_u8/tile.hpp"
@@ -149,6 +149,57 @@ void tile_u8(const TileU8& t) {
     store_sums<V, kRows, kVectors, false>(t, acc[0]);
   else
     store_sums<V, kRows, kVectors, true>(t, acc[0]);
+}
+
+// One register of channels; kPart: fewer channels than lanes.
+template <typename V, int kRows, bool kPart>
+inline __attribute__((always_inline)) void depthwise_register(const TileU8& t, std::int64_t at) {
+  using Reg = typename V::Reg;
+  TileU8 part = t;
+  part.column = t.column + at;
+  part.factor = t.factor + at;
+  const Reg flip = V::all(static_cast<std::int32_t>(t.flip & 255));
+  const auto* w = reinterpret_cast<const std::int32_t*>(t.b) + at;
+  Reg acc[kRows][1];
+  each_sum<kRows, 1>([&](int r, int) { acc[r][0] = V::load(t.start + at); });
+  for (std::int64_t tap = 0; tap < t.taps; ++tap, w += t.k) {
+    const Reg weights = V::load(w);
+    const std::uint8_t* const* a = t.a + tap * t.tap_stride;
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      Reg x;
+      if constexpr (kPart) {
+        std::uint8_t bytes[V::kLanes] = {};
+        for (std::int64_t i = 0; i < t.n; ++i) bytes[i] = a[r][i];
+        x = V::widened(bytes, flip);
+      } else {
+        x = V::widened(a[r] + at, flip);
+      }
+      acc[r][0] = V::multiplied(acc[r][0], x, weights);
+    }
+  }
+  store_sums<V, kRows, 1, kPart>(part, acc);
+}
+
+// The last register begins earlier where there are enough channels: some are computed twice.
+template <typename V, int kRows>
+void depthwise_u8(const TileU8& t) {
+  if (t.n < V::kLanes) {
+    depthwise_register<V, kRows, true>(t, 0);
+    return;
+  }
+  std::int64_t at = 0;
+  for (; at + V::kLanes <= t.n; at += V::kLanes) depthwise_register<V, kRows, false>(t, at);
+  if (at < t.n) depthwise_register<V, kRows, false>(t, t.n - V::kLanes);
+}
+
+template <typename V, int kRows>
+void add_depthwise_u8(KernelsU8& out) {
+  if constexpr (kRows > 0) {
+    if (out.depthwise_rows < kRows) out.depthwise_rows = kRows;
+    out.depthwise[kRows] = depthwise_u8<V, kRows>;
+    add_depthwise_u8<V, kRows - 1>(out);
+  }
 }
 
 // Fills the entries of one panel width with tiles of 1 to kRows rows.

@@ -35,6 +35,9 @@ struct TileU8 {
 
 using TileU8Fn = void (*)(const TileU8&);
 
+// Depthwise, with the same fields but n of any size: sum[r][j] = start[j] + sum over t < taps of
+// a[t * tap_stride + r][j] * w[t * k + j] for j < n; w are i32 at b that fit into 16 bits.
+
 inline constexpr int kMaxTileU8Vectors = 4;
 inline constexpr int kMaxTileU8Rows = 8;
 
@@ -45,6 +48,8 @@ struct KernelsU8 {
   int main_vectors = 0;
   int rows[kMaxTileU8Vectors + 1] = {};  // most rows of a tile, by panel width
   TileU8Fn tile[kMaxTileU8Vectors + 1][kMaxTileU8Rows + 1] = {};
+  int depthwise_rows = 0;  // most rows of a depthwise tile
+  TileU8Fn depthwise[kMaxTileU8Rows + 1] = {};
 
   // Width in columns of the panel that begins where `columns` remain.
   int panel_width(std::int64_t columns) const {

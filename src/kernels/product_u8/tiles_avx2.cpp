@@ -23,6 +23,9 @@ struct Pairs : RegistersU8 {
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(x.even, w.even));
     return _mm256_add_epi32(sum, _mm256_madd_epi16(x.odd, w.odd));
   }
+  static Reg multiplied(Reg sum, Reg x, Reg w) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(x, w));
+  }
 };
 
 }  // namespace
@@ -31,6 +34,7 @@ KernelsU8 tiles_u8() {
   KernelsU8 k{.name = "u8s8_4x16_avx2", .lanes = Pairs::kLanes, .main_vectors = 2};
   add_tiles_u8<Pairs, 1, 8>(k);
   add_tiles_u8<Pairs, 2, 4>(k);
+  add_depthwise_u8<Pairs, 8>(k);
   return k;
 }
 

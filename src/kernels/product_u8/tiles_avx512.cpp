@@ -23,6 +23,9 @@ struct Pairs : RegistersU8 {
     sum = _mm512_add_epi32(sum, _mm512_madd_epi16(x.even, w.even));
     return _mm512_add_epi32(sum, _mm512_madd_epi16(x.odd, w.odd));
   }
+  static Reg multiplied(Reg sum, Reg x, Reg w) {
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(x, w));
+  }
 };
 
 }  // namespace
@@ -33,6 +36,7 @@ KernelsU8 tiles_u8() {
   add_tiles_u8<Pairs, 2, 8>(k);
   add_tiles_u8<Pairs, 3, 5>(k);
   add_tiles_u8<Pairs, 4, 4>(k);
+  add_depthwise_u8<Pairs, 8>(k);
   return k;
 }
 

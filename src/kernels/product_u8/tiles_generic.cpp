@@ -61,6 +61,12 @@ struct Plain {
     }
     return sum;
   }
+  static Reg widened(const std::uint8_t* p, Reg flip) {
+    return each<std::int32_t>([&](int i) { return p[i] ^ flip.v[i]; });
+  }
+  static Reg multiplied(Reg sum, Reg x, Reg w) {
+    return each<std::int32_t>([&](int i) { return sum_of(sum.v[i], x.v[i] * w.v[i]); });
+  }
   static Floats scaled(Reg sum, const float* factor) {
     return each<float>([&](int i) { return static_cast<float>(sum.v[i]) * factor[i]; });
   }
@@ -87,6 +93,7 @@ struct Plain {
 KernelsU8 tiles_u8() {
   KernelsU8 k{.name = "u8s8_4x8_generic", .lanes = Plain::kLanes, .main_vectors = 1};
   add_tiles_u8<Plain, 1, 4>(k);
+  add_depthwise_u8<Plain, 4>(k);
   return k;
 }
 

@@ -14,6 +14,7 @@ struct Vnni : RegistersU8 {
     return _mm256_xor_si256(flip, _mm256_set1_epi32(static_cast<int>(quad)));
   }
   static Reg dot(Reg sum, Values x, Weights w) { return _mm256_dpbusd_avx_epi32(sum, x, w); }
+  static Reg multiplied(Reg sum, Reg x, Reg w) { return _mm256_dpwssd_avx_epi32(sum, x, w); }
 };
 
 }  // namespace
@@ -22,6 +23,7 @@ KernelsU8 tiles_u8_vnni() {
   KernelsU8 k{.name = "u8s8_6x16_avx_vnni", .lanes = Vnni::kLanes, .main_vectors = 2};
   add_tiles_u8<Vnni, 1, 8>(k);
   add_tiles_u8<Vnni, 2, 6>(k);
+  add_depthwise_u8<Vnni, 8>(k);
   return k;
 }
 

@@ -12,6 +12,7 @@ struct Vnni : RegistersU8 {
     return _mm512_xor_si512(flip, _mm512_set1_epi32(static_cast<int>(quad)));
   }
   static Reg dot(Reg sum, Values x, Weights w) { return _mm512_dpbusd_epi32(sum, x, w); }
+  static Reg multiplied(Reg sum, Reg x, Reg w) { return _mm512_dpwssd_epi32(sum, x, w); }
 };
 
 }  // namespace
@@ -22,6 +23,7 @@ KernelsU8 tiles_u8_vnni() {
   add_tiles_u8<Vnni, 2, 8>(k);
   add_tiles_u8<Vnni, 3, 8>(k);
   add_tiles_u8<Vnni, 4, 6>(k);
+  add_depthwise_u8<Vnni, 8>(k);
   return k;
 }
 

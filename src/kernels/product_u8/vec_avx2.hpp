@@ -17,6 +17,11 @@ struct RegistersU8 {
   }
   static Reg all(std::int32_t v) { return _mm256_set1_epi32(v); }
   static Floats all(float v) { return _mm256_set1_ps(v); }
+  // Of bytes, each flipped.
+  static Reg widened(const std::uint8_t* p, Reg flip) {
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+    return _mm256_xor_si256(_mm256_cvtepu8_epi32(bytes), flip);
+  }
   static Reg add(Reg a, Reg b) { return _mm256_add_epi32(a, b); }
   static Floats scaled(Reg sum, const float* factor) {
     return _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_loadu_ps(factor));

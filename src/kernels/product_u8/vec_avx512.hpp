@@ -20,6 +20,11 @@ struct RegistersU8 {
   static Reg load(const std::int32_t* p) { return _mm512_loadu_si512(p); }
   static Reg all(std::int32_t v) { return _mm512_set1_epi32(v); }
   static Floats all(float v) { return _mm512_set1_ps(v); }
+  // Of bytes, each flipped.
+  static Reg widened(const std::uint8_t* p, Reg flip) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return _mm512_xor_si512(_mm512_cvtepu8_epi32(bytes), flip);
+  }
   static Reg add(Reg a, Reg b) { return _mm512_add_epi32(a, b); }
   static Floats scaled(Reg sum, const float* factor) {
     return _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(factor));
