@@ -29,6 +29,7 @@ class Case:
     fixed: tuple = ("w", "shape", "repeats", "axes", "starts", "ends", "steps", "pads", "sizes", "scales")  # no symbols in their shapes
     tolerance: float = 0              # 0: by the output's type
     steps: int = 0                    # integers may differ by so many
+    optimised: bool = False           # ONNX Runtime optimises; a session's answers are the same to the last bit
     order: list = None                # of the node's inputs, "" for one that is left out
     nodes: tuple = ()                 # in place of one node of `op`
     domain: str = ""                  # other than ai.onnx: with its version, and the element types of the outputs
