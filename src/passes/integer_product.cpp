@@ -6,6 +6,7 @@
 // ONNX Runtime computes these patterns; a scale becomes 1.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/cast.hpp"
 #include "ops/contract.hpp"
@@ -19,6 +20,8 @@ namespace {
 
 // Weights of more taps do not fit the kernels' tables.
 constexpr std::int64_t kMostTaps = 256;
+// Sums of products keep within 31 bits.
+constexpr std::int64_t kMostSum = std::int64_t{1} << 30;
 // Of the scale of a bias, against the product of the others.
 constexpr double kScaleTolerance = 1e-5;
 
@@ -100,8 +103,6 @@ std::optional<Factors> factors(const Graph& g, const Node& n) {
     if (const auto* contract = n.op->as<ops::Contract>())
       place = contract_place(g, n, *contract, side, *weights);
     if (!place || (!w->scaling.single() && w->scaling.axis != place->w_axis)) continue;
-    // Sums within 31 bits.
-    constexpr std::int64_t kMostSum = std::int64_t{1} << 30;
     if (place->summed > kMostSum / (255 * 255)) continue;
     return Factors{*place, std::move(*x), std::move(*w)};
   }
@@ -136,8 +137,22 @@ Tensor scale_of(const Factors& f, int rank) {
   return t;
 }
 
-// Values of a bias that leave room for the sum.
-constexpr std::int32_t kMostBias = (1 << 30) - 1;
+// What the sums of each column leave of 32 bits for a bias. (Where a channel's weights are next to
+// nothing, the static quantiser of ONNX Runtime chooses a scale such that the bias takes nearly
+// all.)
+std::vector<std::int64_t> room_for_bias(const Tensor& w, std::int64_t axis) {
+  std::int64_t inner = 1;
+  for (int i = w.shape().rank() - 1; i > axis; --i) inner *= w.shape()[static_cast<std::size_t>(i)];
+  std::vector<std::int64_t> room(
+      static_cast<std::size_t>(w.shape()[static_cast<std::size_t>(axis)]),
+      std::numeric_limits<std::int32_t>::max());
+  const auto values = w.span<std::int32_t>();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto column = static_cast<std::size_t>(static_cast<std::int64_t>(i) / inner);
+    room[column % room.size()] -= std::abs(std::int64_t{values[i]}) * 255;
+  }
+  return room;
+}
 
 // The integers n with DQ(n, scale), where the scale is that of the product.
 std::vector<std::int32_t> dequantised_bias(const Graph& g, const Node& n,
@@ -164,13 +179,14 @@ std::vector<std::int32_t> dequantised_bias(const Graph& g, const Node& n,
 
 // The integers n that give the floats as n · scale, but for their rounding.
 std::vector<std::int32_t> rounded_bias(const Tensor& b, std::span<const float> scale) {
+  constexpr double kMost = std::numeric_limits<std::int32_t>::max();
   constexpr double kRounding = 2.4e-7;  // two units in the last place
   if (b.dtype() != DType::F32) return {};
   std::vector<std::int32_t> out;
   for (const float v : b.span<float>()) {
     const double s = scale[scale.size() == 1 ? 0 : out.size()];
     const double n = std::nearbyint(static_cast<double>(v) / s);
-    if (!(std::abs(n) <= kMostBias) ||
+    if (!(std::abs(n) <= kMost) ||
         std::abs(n * s - static_cast<double>(v)) > kRounding * std::abs(static_cast<double>(v)))
       return {};
     out.push_back(static_cast<std::int32_t>(n));
@@ -178,19 +194,21 @@ std::vector<std::int32_t> rounded_bias(const Tensor& b, std::span<const float> s
   return out;
 }
 
-// A bias in units of the product's scale, one a column; empty when it is something else.
-std::vector<std::int32_t> integer_bias(const Graph& g, ValueId v, std::int64_t columns,
-                                       std::span<const float> scale) {
+// A bias in units of the product's scale, one a column, each within its room; empty when it is
+// something else.
+std::vector<std::int32_t> integer_bias(const Graph& g, ValueId v, std::span<const float> scale,
+                                       std::span<const std::int64_t> room) {
   std::vector<std::int32_t> values;
   if (const auto* op = made_by<ops::DequantizeLinear>(g, v);
       op && op->to == DType::F32 && op->block_size == 0 && g.fact(v).rank() == 1) {
     values = dequantised_bias(g, g.node(v.node), scale);
-  } else if (const Tensor* b = constant(g, v); b && b->elements() == columns) {
+  } else if (const Tensor* b = constant(g, v); b && b->elements() == std::ssize(room)) {
     values = rounded_bias(*b, scale);
   }
-  const bool fits =
-      std::ranges::all_of(values, [](std::int32_t b) { return b <= kMostBias && b >= -kMostBias; });
-  if (!fits || static_cast<std::int64_t>(values.size()) != columns) return {};
+  if (values.size() != room.size()) return {};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::abs(std::int64_t{values[i]}) > room[i]) return {};
+  }
   return values;
 }
 
@@ -224,10 +242,12 @@ std::optional<Patch> integer_product(const Graph& g, const Node& n) {
   if (!f) return std::nullopt;
   const int rank = n.outputs[0].fact.rank();
   const Tensor scale = scale_of(*f, rank);
+  const Tensor weights = centred(*constant(g, f->w.q), f->w.scaling);
   Patch patch(g);
   std::vector<ValueId> inputs(2);
   if (n.inputs.size() > 2 && n.inputs[2].present()) {
-    const auto bias = integer_bias(g, n.inputs[2], f->place.columns, scale.span<float>());
+    const auto bias =
+        integer_bias(g, n.inputs[2], scale.span<float>(), room_for_bias(weights, f->place.w_axis));
     if (bias.empty()) return std::nullopt;
     inputs.push_back(patch.constant(n.name + ".bias",
                                     Tensor::from<std::int32_t>(Shape{f->place.columns}, bias)));
@@ -242,8 +262,7 @@ std::optional<Patch> integer_product(const Graph& g, const Node& n) {
     x = patch.add1(n.name + ".centred", make_op<ops::Binary>(ops::BinaryFn::Sub), {x, by});
   }
   inputs[f->place.x] = x;
-  inputs[f->place.w] =
-      patch.constant(n.name + ".weights", centred(*constant(g, f->w.q), f->w.scaling));
+  inputs[f->place.w] = patch.constant(n.name + ".weights", weights);
   const ValueId sum = patch.add1(n.name + ".sum", n.op, std::move(inputs));
   const ValueId wide = patch.add1(n.name + ".float", make_op<ops::Cast>(DType::F32), {sum});
   const ValueId y = patch.add1(n.name, make_op<ops::Binary>(ops::BinaryFn::Mul),
@@ -271,7 +290,8 @@ std::optional<Patch> integer_bias_of_product(const Graph& g, const Node& n) {
     }
     const Tensor& c = *constant(g, scaled->c);
     if (c.elements() != 1 && (c.elements() != columns || c.shape().back() != columns)) continue;
-    const auto values = integer_bias(g, bias, columns, c.span<float>());
+    const std::vector<std::int64_t> room(static_cast<std::size_t>(columns), kMostSum - 1);
+    const auto values = integer_bias(g, bias, c.span<float>(), room);
     if (values.empty()) continue;
     Patch patch(g);
     Shape along = ones(out.rank() - 1);
