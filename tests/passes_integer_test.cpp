@@ -1,5 +1,7 @@
 // Quantised graphs become graphs of integer products. Where scales are powers of two, f32 is exact
 // too, and check_simplify() asks for the same bytes.
+#include <limits>
+
 #include "ops/cast.hpp"
 #include "ops/contract.hpp"
 #include "ops/conv.hpp"
@@ -118,6 +120,26 @@ TEST(IntegerProduct, BiasOfAnotherScaleStaysInFloat) {
   b.g.set_outputs({b.conv(in, w, b.bias(8, 1.0f / 4096))}, {"out"});
   check_simplify(b.g, integers(), 0);
   EXPECT_EQ(products(b.g, DType::F32), 1);
+}
+
+// Nearly all of 32 bits is for the bias where the weights are next to nothing.
+TEST(IntegerProduct, BiasThatLeavesRoomForTheSums) {
+  for (const int w : {0, 1, 2}) {
+    Quantised b;
+    const ValueId in = b.pair(source(b.g, "x", {1, 1, 6, 7}), DType::U8, 1.0f / 64, 9);
+    const ValueId weights =
+        b.g.add1("w", std::make_shared<ops::DequantizeLinear>(),
+                 {b.constant(b.whole<std::int8_t>({4, 1, 3, 3}, w, w)), b.scalar(1.0f / 128)});
+    // The sums of 9 weights 1 are at most 2295.
+    const std::int32_t most = std::numeric_limits<std::int32_t>::max() - 9 * 255;
+    const ValueId bias =
+        b.g.add1("b", std::make_shared<ops::DequantizeLinear>(),
+                 {b.constant(b.whole<std::int32_t>({4}, most, most)), b.scalar(1.0f / 8192)});
+    b.g.set_outputs({b.conv(in, weights, bias)}, {"out"});
+    simplify(b.g, integers());
+    EXPECT_EQ(products(b.g, DType::I32), w <= 1) << w;
+    EXPECT_EQ(products(b.g, DType::F32), w > 1) << w;
+  }
 }
 
 TEST(IntegerProduct, BiasBehindAMatrixProduct) {
