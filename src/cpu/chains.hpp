@@ -1,4 +1,4 @@
-// Sequences of elementwise operators that a device computes in one launch.
+// Sequences of elementwise operators that one kernel computes.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ struct Chains {
   std::vector<bool> members;  // by node id; tails included
 };
 
-// What one launch can take.
+// What one kernel of the target can take.
 struct ChainLimits {
   std::size_t inputs = 0, links = 0;
   // Whether it computes a Unary, or a Binary as f(result before, operand) or the other way round.

@@ -9,7 +9,7 @@
 #include "cpu/byte_chains.hpp"
 #include "cpu/fuse.hpp"
 #include "cpu/integer_products.hpp"
-#include "cpu/translate.hpp"
+#include "cpu/translators.hpp"
 #include "graph/basic_ops.hpp"
 #include "ops/axis.hpp"
 #include "ops/function_name.hpp"
@@ -85,13 +85,14 @@ class Lowering {
       find_byte_chains(graph_, order, fusions_);
       absorb_heads(graph_, order, fusions_);
     }
-    if (target_ && !program_->options.reference) {
-      if (!is_kept("Concat")) joins_ = find_joins(graph_, order, fusions_, takes_epilogue);
-      ChainLimits limits = target_->chain_limits();
-      limits.takes = [this, on_device = std::move(limits.takes)](const Operator& op, DType dtype,
+    if (!program_->options.reference) {
+      if (target_ && !is_kept("Concat"))
+        joins_ = find_joins(graph_, order, fusions_, takes_epilogue);
+      ChainLimits limits = target_ ? target_->chain_limits() : chain_limits();
+      limits.takes = [this, on_target = std::move(limits.takes)](const Operator& op, DType dtype,
                                                                  bool operand_first) {
         return may_skip_rounding(dtype) && !is_kept(op.name()) &&
-               on_device(op, dtype, operand_first);
+               on_target(op, dtype, operand_first);
       };
       chains_ = find_chains(graph_, order, fusions_, limits);
     }
@@ -309,7 +310,7 @@ class Lowering {
     for (const NodeId member : fused.members) add_step(graph_.node(member));
   }
 
-  // A chain as one step on the device, or its links as steps of their own. `tail` is the last link.
+  // A chain as one step, or its links as steps of their own. `tail` is the last link.
   void add_chain(const Node& tail, const Chain& chain) {
     const Node& head = graph_.node(chain.links.front().node);
     Step step;
@@ -317,20 +318,23 @@ class Lowering {
     step.op_name = std::string(head.op->name());
     step.label = label_of(head);
     step.fused = chain.text;
-    DeviceTranslation t;
+    const auto take = [&](auto t) {
+      step.kernel = std::move(t.kernel);
+      step.inplace = t.inplace;
+    };
     if (outputs_known(tail, nullptr) && inputs_known(chain.inputs)) {
       TranslateContext ctx{graph_, tail, program_->options};
       ctx.chain = &chain;
-      t = in_context([&] { return describe(head); }, [&] { return target_->translate(ctx); });
+      in_context([&] { return describe(head); },
+                 [&] { target_ ? take(target_->translate(ctx)) : take(translate(ctx)); });
     }
-    if (!t.kernel) {
+    if (!step.kernel) {
       for (const Chain::Link& l : chain.links) add_step(graph_.node(l.node));
       return;
     }
-    step.kernel = std::move(t.kernel);
-    step.inplace = t.inplace;
-    step.queued = true;
-    for (const ValueId v : chain.inputs) step.in.push_back(device_id_of(v));
+    step.queued = target_ != nullptr;
+    for (const ValueId v : chain.inputs)
+      step.in.push_back(step.queued ? device_id_of(v) : id_of(v));
     for (const Chain::Link& l : chain.links)
       step.cost.flops = step.cost.flops + cost_of(graph_.node(l.node)).flops;
     add_results(tail, nullptr, step);

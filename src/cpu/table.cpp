@@ -17,6 +17,7 @@ constexpr Entry kTable[] = {
 }  // namespace
 
 Translation translate(const TranslateContext& ctx) {
+  if (ctx.chain) return translate_chain(ctx);
   for (const Entry& e : kTable) {
     if (e.op != ctx.node.op->name()) continue;
     Translation t = e.translator(ctx);

@@ -17,8 +17,8 @@ struct TranslateContext {
   // For producers that absorb what follows them; null otherwise. The kernel's residual, when there
   // is one, is its last input.
   const FusedEpilogue* fused = nullptr;
-  // On a device: the links that one kernel is to compute, `node` being the last; its inputs are the
-  // chain's. Null otherwise.
+  // The links that one kernel is to compute, `node` being the last; its inputs are the chain's.
+  // Null otherwise.
   const Chain* chain = nullptr;
   // Of a device's Conv: where its result goes when it is a part of a Concat's; null otherwise.
   const Join* join = nullptr;
@@ -40,7 +40,8 @@ struct Translation {
 // A translator decides from dtype and rank (sizes may be symbols; the kernel's bind sees numbers).
 using Translator = Translation (*)(const TranslateContext&);
 
-// The first translation that the table offers for the node; no kernel: it runs through eval.
+// The context's chain, or else the first translation that the table offers for the node; no kernel:
+// it runs through eval.
 Translation translate(const TranslateContext& ctx);
 
 }  // namespace treadle::cpu

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -59,6 +60,14 @@ std::optional<ElementwiseStep> elementwise_step(const Operator& op, int x, int y
   return std::nullopt;
 }
 
+std::optional<ElementwiseStep> elementwise_step(const Graph& graph, const Node& node, int x,
+                                                int y) {
+  const auto step = elementwise_step(*node.op, x, y);
+  const bool is_square = step && !step->is_unary && step->fn2 == Fn2::Pow &&
+                         one_value(graph.fact(node.inputs[1]).value.get()) == 2.0f;
+  return is_square ? ElementwiseStep::unary(Fn1::Square, x) : step;
+}
+
 KernelPtr elementwise_kernel(std::string_view name, ElementwiseProgram program) {
   return kernel(name, [program = std::move(program)](const BindContext& ctx) {
     std::vector<Shape> shapes;
@@ -84,13 +93,37 @@ Translation translate_binary(const TranslateContext& ctx) {
     if (ctx.in(i).dtype != DType::F32) return {};
   }
   if (ctx.out().dtype != DType::F32) return {};
-  auto step = elementwise_step(*ctx.node.op, 0, 1);
+  const auto step = elementwise_step(ctx.graph, ctx.node, 0, 1);
   if (!step) return {};
   const int inplace = ctx.in(0).shape == ctx.out().shape ? 0 : -1;
-  if (step->fn2 == Fn2::Pow && one_value(ctx.constant(1)) == 2.0f) {
-    step = ElementwiseStep::unary(Fn1::Square, 0);
-  }
   return {elementwise_kernel("binary_f32", ElementwiseProgram(2, {*step})), inplace};
+}
+
+ChainLimits chain_limits() {
+  return {ElementwiseProgram::kMaxInputs, ElementwiseProgram::kMaxSteps,
+          [](const Operator& op, DType dtype, bool) {
+            return dtype == DType::F32 && elementwise_step(op, 0);
+          }};
+}
+
+Translation translate_chain(const TranslateContext& ctx) {
+  const Chain& chain = *ctx.chain;
+  const int inputs = static_cast<int>(chain.inputs.size());
+  std::vector<ElementwiseStep> steps;
+  int before = 0;
+  for (const Chain::Link& link : chain.links) {
+    const int x = link.operand_first ? link.operand : before;
+    const int y = link.operand_first ? before : link.operand;
+    steps.push_back(elementwise_step(ctx.graph, ctx.graph.node(link.node), x, y).value());
+    before = inputs + static_cast<int>(steps.size()) - 1;
+  }
+  // What the graph computes rather than holds, of the result's size.
+  const auto reusable = std::ranges::find_if(chain.inputs, [&](ValueId v) {
+    return ctx.graph.fact(v).shape == ctx.out().shape && !ctx.graph.fact(v).value;
+  });
+  const auto inplace = static_cast<int>(reusable - chain.inputs.begin());
+  return {elementwise_kernel("chain_f32", ElementwiseProgram(inputs, std::move(steps))),
+          inplace < inputs ? inplace : -1};
 }
 
 }  // namespace treadle::cpu

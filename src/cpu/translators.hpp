@@ -9,4 +9,9 @@ namespace treadle::cpu {
 #include "cpu/translators.inc"
 #undef TREADLE_CPU
 
+// What translate_chain takes.
+ChainLimits chain_limits();
+// Of the context's chain, which is within chain_limits().
+Translation translate_chain(const TranslateContext& ctx);
+
 }  // namespace treadle::cpu

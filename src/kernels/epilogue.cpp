@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "kernels/math/rows.hpp"
+
 namespace treadle::kernels {
 namespace {
 
@@ -13,11 +15,6 @@ float gelu(float x, bool tanh_form) {
   if (!tanh_form) return 0.5f * x * (1.0f + std::erf(x * 0.70710678118654752f));
   const float inner = 0.79788456080286536f * (x + 0.044715f * x * x * x);
   return 0.5f * x * (1.0f + std::tanh(inner));
-}
-
-template <Act kAct>
-void rows(float* x, std::int64_t n, float a, float b) {
-  for (std::int64_t i = 0; i < n; ++i) x[i] = apply_act(kAct, x[i], a, b, 0.0f);
 }
 
 }  // namespace
@@ -52,20 +49,21 @@ float apply_act(Act act, float x, float a, float b, float slope) {
   return x;
 }
 
-ActRows act_rows(Act act) {
+void act_row(Act act, float* x, std::int64_t n, float a, float b) {
+  const Rows& table = rows();
   switch (act) {
     case Act::Sigmoid:
-      return rows<Act::Sigmoid>;
+      return table[Fn1::Sigmoid](x, x, n, a, b);
     case Act::Silu:
-      return rows<Act::Silu>;
+      return table[Fn1::Silu](x, x, n, 1.0f, b);
     case Act::Tanh:
-      return rows<Act::Tanh>;
+      return table[Fn1::Tanh](x, x, n, a, b);
     case Act::Gelu:
-      return rows<Act::Gelu>;
+      return table[a != 0.0f ? Fn1::GeluTanh : Fn1::Gelu](x, x, n, a, b);
     case Act::Elu:
-      return rows<Act::Elu>;
+      return table[Fn1::Elu](x, x, n, a, b);
     default:
-      return nullptr;
+      return;
   }
 }
 

@@ -128,10 +128,7 @@ class DepthwiseConv final : public BoundConv {
   }
 
   void finish(const Rows& rows, std::int64_t pixels, const Epilogue& e) const {
-    if (!is_pass(e.act)) return;
-    for (std::int64_t p = 0; p < pixels; ++p) {
-      finish_row(e, rows.c[p], rows.residual[p], desc_.Cout);
-    }
+    if (is_pass(e.act)) finish_rows(e, rows.c, rows.residual, pixels, 0, desc_.Cout);
   }
 
   void run_group(const Line& line, std::int64_t first, std::int64_t pixels, const float* x,

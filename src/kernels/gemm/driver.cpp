@@ -10,6 +10,8 @@ constexpr std::int64_t kRowUnit = 24;  // a multiple of the tiles' heights
 constexpr std::int64_t kMaxTaps = kMaxPointers / kRowUnit;
 // Work below this many multiply-adds is not worth a second thread (about 20 µs).
 constexpr std::int64_t kMinTask = 1 << 19;
+// Rows shorter than this are joined for activations, up to so many values, to fill vectors.
+constexpr std::int64_t kShortRow = 16, kJoined = 512;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -169,10 +171,7 @@ struct Block {
       sweep(range, count, begin, end, i == 0, i + 1 == plan.ranges);
     }
     if (!is_pass(p.epilogue->act)) return;
-    const Epilogue e = columns_from(*p.epilogue, begin);
-    for (std::int64_t r = 0; r < count; ++r) {
-      finish_row(e, c[r] + begin, residual[r] ? residual[r] + begin : nullptr, end - begin);
-    }
+    finish_rows(*p.epilogue, c, residual, count, begin, end - begin);
   }
 };
 
@@ -186,10 +185,25 @@ std::int64_t max_k_range(const DotKernels& kernels) {
   return kernels.k_block * 3 / 2 + 1;
 }
 
-void finish_row(const Epilogue& e, float* row, const float* residual, std::int64_t n) {
-  (e.act_rows ? e.act_rows : act_rows(e.act))(row, n, e.a, e.b);
-  if (!residual || e.residual_before_act) return;
-  for (std::int64_t j = 0; j < n; ++j) row[j] += residual[j];
+void finish_rows(const Epilogue& e, float* const* rows, const float* const* residual,
+                 std::int64_t count, std::int64_t first, std::int64_t n) {
+  if (n <= 0) return;
+  if (n >= kShortRow) {
+    for (std::int64_t r = 0; r < count; ++r) act_row(e.act, rows[r] + first, n, e.a, e.b);
+  } else {
+    alignas(64) float joined[kJoined];
+    const std::int64_t most = kJoined / n;
+    for (std::int64_t r = 0; r < count; r += most) {
+      const std::int64_t some = std::min(most, count - r);
+      for (std::int64_t k = 0; k < some; ++k) std::copy_n(rows[r + k] + first, n, joined + k * n);
+      act_row(e.act, joined, some * n, e.a, e.b);
+      for (std::int64_t k = 0; k < some; ++k) std::copy_n(joined + k * n, n, rows[r + k] + first);
+    }
+  }
+  if (!e.residual || e.residual_before_act) return;
+  for (std::int64_t r = 0; r < count; ++r) {
+    for (std::int64_t j = first; j < first + n; ++j) rows[r][j] += residual[r][j];
+  }
 }
 
 void dot_blocked(const DotProblem& given, const DotRows& rows, Parallel& parallel) {

@@ -47,7 +47,10 @@ inline constexpr std::int64_t kMaxKRange = 577;  // no k_block is beyond two thi
 
 void dot_blocked(const DotProblem& problem, const DotRows& rows, Parallel& parallel);
 
-// Applies a row pass (see is_pass) with the residual added on the side that the epilogue says.
-void finish_row(const Epilogue& e, float* row, const float* residual, std::int64_t n);
+// Applies a row pass (see is_pass), and adds the residual where the epilogue says that it comes
+// after, to n columns from `first` on of `count` rows. `residual` is read only where the epilogue
+// has one.
+void finish_rows(const Epilogue& e, float* const* rows, const float* const* residual,
+                 std::int64_t count, std::int64_t first, std::int64_t n);
 
 }  // namespace treadle::kernels

@@ -232,7 +232,7 @@ class WinogradConv final : public BoundConv {
     tile.act_b = e.b;
     kernels_.output(in, out_plane_, columns, tile);
     for (int i = 0; pass && i < kOutPixels; ++i) {
-      if (c[i] != spare) finish_row(e, c[i], e.residual ? residual[i] : nullptr, columns);
+      if (c[i] != spare) finish_rows(e, c + i, residual + i, 1, 0, columns);
     }
   }
 
