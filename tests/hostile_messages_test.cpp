@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -251,6 +252,111 @@ TEST(HostileModels, DeepNesting) {
              {value("x", 1, {"2"}), value("c", 9, {})},
              {value("y", 1, {"2"})}});
   expect_parts(load_error(text), {"nest"});
+}
+
+// MatMulNBits of 4 bits, K = 40, N = 3, with blocks of 32: B is [3, 2, 16]. Other attributes and
+// shapes may be asked for.
+struct NBits {
+  std::int64_t K = 40, N = 3, block = 32, bits = 4;
+  std::vector<std::int64_t> b{3, 2, 16}, scales{3, 2}, zeros{3, 1};
+  int b_type = 2;  // u8
+};
+
+std::string n_bits_model(const NBits& t) {
+  const auto filled = [](const std::string& name, const std::vector<std::int64_t>& dims, int type) {
+    std::size_t n = type == 1 ? 4 : 1;
+    for (const std::int64_t d : dims) n *= static_cast<std::size_t>(d);
+    return tensor({name, dims, type, std::string(n, '\1')});
+  };
+  const std::vector<std::string> attributes{int_attribute("K", t.K), int_attribute("N", t.N),
+                                            int_attribute("block_size", t.block),
+                                            int_attribute("bits", t.bits)};
+  return model(
+      {{node("MatMulNBits", {"x", "B", "scales", "zeros"}, {"y"}, attributes, "com.microsoft",
+             "product")},
+       {value("x", 1, {"batch", "40"})},
+       {value("y", 1, {"batch", "3"})},
+       {filled("B", t.b, t.b_type), filled("scales", t.scales, 1), filled("zeros", t.zeros, 2)}});
+}
+
+TEST(HostileModels, QuantisedProductsThatDoNotFit) {
+  const std::vector<std::pair<NBits, std::vector<std::string>>> cases{
+      {{.block = 0}, {"'block_size' is 0", "expected a power of two"}},
+      {{.block = 3}, {"'block_size' is 3", "expected a power of two"}},
+      {{.block = 8}, {"'block_size' is 8", "from 16"}},
+      {{.block = -32}, {"'block_size' is -32"}},
+      {{.block = std::int64_t{1} << 40},
+       {"'block_size' is 1099511627776", "expected a power of two"}},
+      {{.block = std::int64_t{1} << 30}, {"input 1 'B'", "[3, 2, 16]"}},
+      {{.bits = 3}, {"'bits' is 3", "expected 2, 4 or 8"}},
+      {{.bits = 0}, {"'bits' is 0", "expected 2, 4 or 8"}},
+      {{.bits = 8}, {"input 1 'B'", "[3, 2, 16]", "[3, 2, 32]"}},
+      {{.K = 0}, {"'K' is 0", "expected 1"}},
+      {{.K = std::int64_t{1} << 40}, {"'K' is 1099511627776"}},
+      {{.K = 41}, {"input 0", "40", "41"}},
+      {{.K = 100}, {"input 1 'B'", "[3, 2, 16]", "[3, 4, 16]"}},
+      {{.N = 0}, {"'N' is 0", "expected 1"}},
+      {{.N = -3}, {"'N' is -3"}},
+      {{.N = 4}, {"input 1 'B'", "[3, 2, 16]", "[4, 2, 16]"}},
+      {{.N = (std::int64_t{1} << 31) - 1}, {"input 1 'B'", "[3, 2, 16]"}},
+      {{.b = {3, 2, 15}}, {"input 1 'B'", "[3, 2, 15]", "[3, 2, 16]"}},
+      {{.b = {0, 2, 16}}, {"input 1 'B'", "[0, 2, 16]", "[3, 2, 16]"}},
+      {{.scales = {3, 1}}, {"input 2 'scales'", "[3, 1]", "[3, 2]"}},
+      {{.scales = {}}, {"input 2 'scales'", "[]", "[3, 2]"}},
+      {{.zeros = {3, 2}}, {"input 3 'zero_points'", "[3, 2]", "[3, 1]"}},
+      {{.b_type = 3}, {"input 1 'B'", "i8", "expected u8"}},
+  };
+  EXPECT_EQ(
+      error_of(n_bits_model({}), {{"x", Tensor::from<float>({1, 40}, std::vector<float>(40, 1))}}),
+      "no error");
+  for (const auto& [t, parts] : cases) {
+    const std::string text = load_error(n_bits_model(t));
+    expect_parts(text, {"product", "MatMulNBits"});
+    expect_parts(text, parts);
+  }
+}
+
+// Whatever the attributes and shapes, there is an error or a run.
+TEST(HostileModels, AnyQuantisedProduct) {
+  std::mt19937_64 random(12);
+  const std::vector<std::int64_t> numbers{-1,
+                                          0,
+                                          1,
+                                          2,
+                                          3,
+                                          4,
+                                          8,
+                                          15,
+                                          16,
+                                          31,
+                                          32,
+                                          33,
+                                          40,
+                                          64,
+                                          1 << 20,
+                                          kHuge,
+                                          std::int64_t{1} << 31,
+                                          INT64_MIN,
+                                          INT64_MAX};
+  const auto some = [&] { return numbers[random() % numbers.size()]; };
+  int runs = 0;
+  for (int i = 0; i < 3000; ++i) {
+    NBits t;
+    for (std::int64_t* const p : {&t.K, &t.N, &t.block, &t.bits}) {
+      if (random() % 4 == 0) *p = some();
+    }
+    for (auto* const shape : {&t.b, &t.scales, &t.zeros}) {
+      if (random() % 4 == 0)
+        (*shape)[random() % shape->size()] = static_cast<std::int64_t>(random() % 40);
+      if (random() % 16 == 0) shape->resize(random() % 4, 2);
+    }
+    const std::string text =
+        error_of(n_bits_model(t), {{"x", Tensor::from<float>({1, 40}, std::vector<float>(40, 1))}});
+    runs += text == "no error";
+    if (text != "no error") expect_parts(text, {"MatMulNBits"});
+  }
+  EXPECT_GT(runs, 50);
+  EXPECT_LT(runs, 2000);
 }
 
 }  // namespace

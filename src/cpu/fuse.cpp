@@ -7,6 +7,7 @@
 #include "cpu/contract_plan.hpp"
 #include "cpu/conv_desc.hpp"
 #include "ops/binary.hpp"
+#include "ops/block_matmul.hpp"
 #include "ops/contract.hpp"
 #include "ops/function_name.hpp"
 #include "ops/unary.hpp"
@@ -95,6 +96,7 @@ const Node* only_user(const Graph& graph, ValueId v) {
 bool has_epilogue_kernel(const Graph& graph, const Node& node) {
   if (const auto* contract = node.op->as<ops::Contract>())
     return node.outputs[0].fact.dtype == DType::F32 && is_gemm(*contract);
+  if (node.op->as<ops::BlockMatMul>()) return node.outputs[0].fact.dtype == DType::F32;
   return has_conv_kernel(graph, node, kProductDTypes);
 }
 

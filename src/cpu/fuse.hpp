@@ -18,7 +18,7 @@ namespace treadle::cpu {
 struct IntegerProduct;
 struct ByteChain;
 
-// Of the products (Conv, ConvTranspose, Contract) that have kernels on the CPU.
+// Of Conv, ConvTranspose and Contract, where they have kernels on the CPU.
 inline constexpr std::array kProductDTypes{DType::F32};
 
 // The node that reads v as one of its inputs, when nothing else does and v is no output; or null.
@@ -47,8 +47,8 @@ struct FusedEpilogue {
   std::vector<std::pair<std::size_t, ValueId>> replaced;
 };
 
-// Producers (Conv, ConvTranspose, Contract) to what they absorb; `absorbed` says for each node id
-// whether its work is done elsewhere.
+// Producers (Conv, ConvTranspose, Contract, BlockMatMul) to what they absorb; `absorbed` says for
+// each node id whether its work is done elsewhere.
 struct Fusions {
   std::unordered_map<NodeId, FusedEpilogue> of;  // by producer
   std::unordered_map<NodeId, NodeId> tail;       // last absorbed node → producer

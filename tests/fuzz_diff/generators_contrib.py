@@ -115,13 +115,15 @@ def fused_gemm(r, _):
 
 @contrib("MatMulNBits")
 def matmul_n_bits(r, _):
-    m, k, n = r.integer(1, 5), r.integer(1, 99), r.integer(1, 19)
-    bits, block = r.pick([2, 4, 8]), r.pick([16, 32, 64])
+    m, k, n = r.integer(1, 12), r.integer(1, 299), r.integer(1, 150)
+    bits, block = r.pick([2, 4, 8]), r.pick([16, 32, 64, 128, 256])
+    dtype = r.pick([np.float32, np.float32, np.float16])
     blocks = -(-k // block)
     # ONNX Runtime has no kernel for 8 bits with zero points that are floats.
-    kinds = [None, integers(r, np.uint8, n, -(-blocks * bits // 8)), normal(r, n, blocks)]
-    return {"A": normal(r, *batches(r), m, k), "B": integers(r, np.uint8, n, blocks, block * bits // 8), "scales": scales(r, n, blocks),
-            "zero_points": r.pick(kinds[:2 if bits == 8 else 3]), "g_idx": None, "bias": maybe(r, normal(r, n))}, {"K": k, "N": n, "bits": bits, "block_size": block}
+    kinds = [None, integers(r, np.uint8, n, -(-blocks * bits // 8)), normal(r, n, blocks).astype(dtype)]
+    inputs = {"A": normal(r, *batches(r), m, k).astype(dtype), "B": integers(r, np.uint8, n, blocks, block * bits // 8), "scales": scales(r, n, blocks).astype(dtype),
+              "zero_points": r.pick(kinds[:2 if bits == 8 else 3]), "g_idx": None, "bias": maybe(r, normal(r, n).astype(dtype))}
+    return inputs, {"K": k, "N": n, "bits": bits, "block_size": block}, {"types": (onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)),)}
 
 
 @contrib("Trilu")

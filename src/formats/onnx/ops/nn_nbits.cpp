@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "formats/onnx/ops/nn_common.hpp"
+#include "ops/block_matmul.hpp"
 
 namespace treadle::onnx {
 
@@ -29,29 +30,28 @@ ValueId nn::unpacked(NodeContext& ctx, ValueId bytes, std::int64_t bits) {
 
 namespace {
 
-struct Blocks {
-  std::int64_t K = 0, N = 0, size = 0, bits = 0;
+constexpr std::int64_t kMost = std::int64_t{1} << 31;
 
-  std::int64_t count() const { return (K + size - 1) / size; }
-  std::int64_t bytes() const { return size / 8 * bits; }
-};
-
-Blocks blocks_of(NodeContext& ctx) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  Blocks b;
-  b.K = ctx.int_attr("K", std::nullopt);
-  b.N = ctx.int_attr("N", std::nullopt);
-  b.size = ctx.int_attr("block_size", std::nullopt);
-  b.bits = ctx.int_attr("bits", 4);
-  check(b.K > 0 && b.K < kMost && b.N > 0 && b.N < kMost, ErrorKind::Parse,
-        "K = {}, N = {}, expected sizes from 1 to 2^31 - 1", b.K, b.N);
-  check(b.size >= 16 && b.size < kMost && std::has_single_bit(static_cast<std::uint64_t>(b.size)),
-        ErrorKind::Parse, "block_size = {}, expected a power of two from 16 on", b.size);
-  check(b.bits == 2 || b.bits == 4 || b.bits == 8, ErrorKind::Unsupported,
-        "bits = {}, expected 2, 4 or 8", b.bits);
+// The operator that the attributes ask for; N comes with the weights.
+ops::BlockMatMul product_of(NodeContext& ctx) {
+  const std::int64_t K = ctx.int_attr("K", std::nullopt);
+  const std::int64_t size = ctx.int_attr("block_size", std::nullopt);
+  const std::int64_t bits = ctx.int_attr("bits", 4);
+  check(K > 0 && K < kMost, ErrorKind::Parse, "attribute 'K' is {}, expected 1 to 2^31 - 1", K);
+  check(size >= 16 && size < kMost && std::has_single_bit(static_cast<std::uint64_t>(size)),
+        ErrorKind::Parse, "attribute 'block_size' is {}, expected a power of two from 16 to 2^30",
+        size);
+  check(bits == 2 || bits == 4 || bits == 8, ErrorKind::Parse,
+        "attribute 'bits' is {}, expected 2, 4 or 8", bits);
   check(ctx.int_attr("weight_prepacked", 0) == 0, ErrorKind::Unsupported,
         "weights in the layout of a CUDA kernel (weight_prepacked)");
-  return b;
+  return {K, size, bits};
+}
+
+std::int64_t columns_of(NodeContext& ctx) {
+  const std::int64_t N = ctx.int_attr("N", std::nullopt);
+  check(N > 0 && N < kMost, ErrorKind::Parse, "attribute 'N' is {}, expected 1 to 2^31 - 1", N);
+  return N;
 }
 
 // v under `shape`, from which it may differ in its axes but not in its count of elements.
@@ -64,17 +64,22 @@ ValueId shaped(NodeContext& ctx, ValueId v, std::string_view what, const Shape& 
   return nn::reshape(ctx, v, SymShape(shape.begin(), shape.end()));
 }
 
-// f32, one a block, to be subtracted: [N, blocks, 1], or a scalar.
-ValueId zero_points(NodeContext& ctx, const Blocks& b) {
-  const ValueId given = nn::optional_input(ctx, 3);
-  if (!given.present()) return nn::f32(ctx, static_cast<float>(1 << (b.bits - 1)));
-  if (ctx.graph().fact(given).dtype != DType::U8) {
-    return nn::cast(ctx, shaped(ctx, given, "zero_points", {b.N, b.count(), 1}), DType::F32);
-  }
-  const std::int64_t bytes = (b.count() * b.bits + 7) / 8;
-  const ValueId all = nn::unpacked(ctx, shaped(ctx, given, "zero_points", {b.N, bytes}), b.bits);
-  const ValueId used = nn::slice(ctx, all, 1, 0, b.count());
-  return nn::cast(ctx, nn::unsqueeze(ctx, used, {2}), DType::F32);
+// Zero points that are floats: the weights are dequantised, [K, N] of A's dtype, and folded where
+// they are constants.
+ValueId dequantised(NodeContext& ctx, const ops::BlockMatMul& op, std::int64_t N, ValueId weights,
+                    ValueId scales, ValueId zero_points) {
+  const ValueId bytes = nn::reshape(ctx, weights, {N, checked_mul(op.blocks(), op.block_bytes())});
+  const ValueId whole =
+      nn::reshape(ctx, nn::cast(ctx, nn::unpacked(ctx, bytes, op.bits), DType::F32),
+                  {N, op.blocks(), op.block_size});
+  const auto a_block = [&](ValueId v) {
+    return nn::unsqueeze(ctx, nn::cast(ctx, v, DType::F32), {2});
+  };
+  const ValueId centred = nn::binary(ctx, BinaryFn::Sub, whole, a_block(zero_points));
+  const ValueId flat = nn::reshape(ctx, nn::binary(ctx, BinaryFn::Mul, centred, a_block(scales)),
+                                   {N, checked_mul(op.blocks(), op.block_size)});
+  return nn::cast(ctx, nn::transpose(ctx, nn::slice(ctx, flat, 1, 0, op.K), {1, 0}),
+                  ctx.fact(0).dtype);
 }
 
 }  // namespace
@@ -83,24 +88,27 @@ ValueId zero_points(NodeContext& ctx, const Blocks& b) {
 // times the transposed (B − zero_point) · scale. accuracy_level allows less than the dtype of A;
 // nothing less is used.
 std::vector<ValueId> import_matmul_n_bits(NodeContext& ctx) {
-  const Blocks b = blocks_of(ctx);
+  const ops::BlockMatMul op = product_of(ctx);
+  const std::int64_t N = columns_of(ctx);
   check(!nn::optional_input(ctx, 4).present(), ErrorKind::Unsupported,
         "MatMulNBits with g_idx (deprecated)");
-  check(ctx.fact(1).dtype == DType::U8, ErrorKind::Unsupported, "B of dtype {}, expected u8",
-        name_of(ctx.fact(1).dtype));
-  const std::int64_t row = checked_mul(b.count(), b.bytes());
-  const ValueId packed = shaped(ctx, ctx.in(1), "B", {b.N, row});
-  const ValueId whole = nn::cast(ctx, nn::unpacked(ctx, packed, b.bits), DType::F32);
-  const ValueId centred = nn::binary(
-      ctx, BinaryFn::Sub, nn::reshape(ctx, whole, {b.N, b.count(), b.size}), zero_points(ctx, b));
-  const ValueId scales =
-      nn::cast(ctx, shaped(ctx, ctx.in(2), "scales", {b.N, b.count(), 1}), DType::F32);
-  const ValueId flat =
-      nn::reshape(ctx, nn::binary(ctx, BinaryFn::Mul, centred, scales), {b.N, b.count() * b.size});
-  const ValueId weights = nn::transpose(ctx, nn::slice(ctx, flat, 1, 0, b.K), {1, 0});
-  const ValueId y = ops::matmul(ctx.graph(), ctx.fresh_name(), ctx.in(0),
-                                nn::cast(ctx, weights, ctx.fact(0).dtype));
-  const ValueId bias = nn::optional_input(ctx, 5);
+  check(ctx.fact(1).dtype == DType::U8, ErrorKind::Unsupported,
+        "input 1 'B' has dtype {}, expected u8", name_of(ctx.fact(1).dtype));
+  const ValueId weights = shaped(ctx, ctx.in(1), "input 1 'B'", {N, op.blocks(), op.block_bytes()});
+  const ValueId scales = shaped(ctx, ctx.in(2), "input 2 'scales'", {N, op.blocks()});
+  const ValueId zeros = nn::optional_input(ctx, 3), bias = nn::optional_input(ctx, 5);
+  ValueId y;
+  if (zeros.present() && ctx.graph().fact(zeros).dtype != DType::U8) {
+    const ValueId floats = shaped(ctx, zeros, "input 3 'zero_points'", {N, op.blocks()});
+    y = ops::matmul(ctx.graph(), ctx.fresh_name(), ctx.in(0),
+                    dequantised(ctx, op, N, weights, scales, floats));
+  } else {
+    std::vector<ValueId> in{ctx.in(0), weights, scales};
+    if (zeros.present()) {
+      in.push_back(shaped(ctx, zeros, "input 3 'zero_points'", {N, op.zero_point_bytes()}));
+    }
+    y = ctx.add1(make_op<ops::BlockMatMul>(op), in);
+  }
   return {bias.present() ? nn::binary(ctx, BinaryFn::Add, y, bias) : y};
 }
 
