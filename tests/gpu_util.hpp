@@ -20,8 +20,8 @@
 namespace treadle::test {
 
 // TREADLE_DEVICE: sim (default; TREADLE_SIM_SEED its seed), cuda or metal.
-inline Device& gpu_device() {
-  static const std::shared_ptr<Device> device = [] {
+inline const std::shared_ptr<Device>& shared_gpu_device() {
+  static const std::shared_ptr<Device> device = []() -> std::shared_ptr<Device> {
     const char* kind = std::getenv("TREADLE_DEVICE");
     if (kind != nullptr && std::string_view(kind) == "cuda") return gpu::make_cuda_device();
     if (kind != nullptr && std::string_view(kind) == "metal") return gpu::make_metal_device();
@@ -30,7 +30,10 @@ inline Device& gpu_device() {
     if (seed != nullptr) options.seed = static_cast<std::uint32_t>(std::stoul(seed));
     return gpu::make_sim_device(options);
   }();
-  return *device;
+  return device;
+}
+inline Device& gpu_device() {
+  return *shared_gpu_device();
 }
 inline bool on_sim() {
   return gpu_device().kind() == "sim";

@@ -140,6 +140,8 @@ class BlockMatMulKernel final : public Kernel {
 }  // namespace
 
 Translation translate_block_matmul(const TranslateContext& ctx) {
+  // What a device would fuse and then refuses: epilogues are of f32.
+  if (ctx.fused && ctx.in(0).dtype != DType::F32) return {};
   return {std::make_shared<BlockMatMulKernel>(ctx, *ctx.node.op->as<ops::BlockMatMul>())};
 }
 

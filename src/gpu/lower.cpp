@@ -10,6 +10,7 @@
 #include "cpu/conv_desc.hpp"
 #include "gpu/conv_plan.hpp"
 #include "gpu/translators.hpp"
+#include "ops/block_matmul.hpp"
 #include "ops/contract.hpp"
 #include "ops/conv.hpp"
 
@@ -38,6 +39,7 @@ class Target final : public cpu::DeviceTarget {
     if (node.op->as<ops::Conv>()) return cpu::has_conv_kernel(graph, node, kConvDTypes);
     if (const auto* contract = node.op->as<ops::Contract>())
       return takes(kContractDTypes, node.outputs[0].fact.dtype) && cpu::is_gemm(*contract);
+    if (node.op->as<ops::BlockMatMul>()) return takes(kContractDTypes, node.outputs[0].fact.dtype);
     return cpu::has_epilogue_kernel(graph, node);
   }
   cpu::ChainLimits chain_limits() const override { return gpu::chain_limits(); }

@@ -13,7 +13,7 @@ namespace treadle::ops {
 //   y[..., n] = Σ_k x[..., k] · (weight[n, k] − zero_point[n, k / block_size]) · scale[n, k /
 //   block_size]
 //
-// The dequantised weights of f16 and bf16 products are not rounded; sums are held in f32 at least.
+// Sums are held in f32 at least. Devices may round the dequantised weights to x's dtype.
 class BlockMatMul final : public Operator {
  public:
   BlockMatMul(std::int64_t size, std::int64_t block, std::int64_t width)

@@ -14,3 +14,4 @@
 #include "gpu/kernels/conv_gemm.hpp"
 #include "gpu/kernels/depthwise_ring.hpp"
 #include "gpu/kernels/gemm.hpp"
+#include "gpu/kernels/block.hpp"

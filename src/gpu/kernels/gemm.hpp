@@ -187,6 +187,25 @@ TK_FN void tk_gemv_finish(TK_CTX c, int n0, int batch, TK_GLOBAL const float* bi
   }
 }
 
+// Puts a thread's sums, of four columns at one of 32 slices of K, with those of its warp into
+// shared memory, where tk_gemv_finish() reads them.
+template <int ROWS>
+TK_FN void tk_gemv_share(TK_CTX c, TK_LOCAL const tk_results<ROWS, 1, 4>& sum,
+                         TK_SHARED tk_gemv_shared<ROWS>& s) {
+  TK_SHARED float* all = (TK_SHARED float*)s.v;  // [8 warps, ROWS, columns]
+  TK_UNROLL for (int m = 0; m < ROWS; ++m) {
+    tk_vec<4> r;
+    TK_UNROLL for (int j = 0; j < 4; ++j) {
+      float v = sum.v[m][j];
+      v = v + tk_warp_xor(c, v, 16);
+      r.v[j] = v + tk_warp_xor(c, v, 8);
+    }
+    if (c.lane < 8) {
+      tk_shared_store4(all + ((int(c.warp) * ROWS + m) * kGemvColumns + int(c.tid.x) % 8 * 4), r);
+    }
+  }
+}
+
 // Up to ROWS rows; b_n is 1. A group of 256 threads computes 32 columns: 8 lanes with four columns
 // each, times 32 slices of K, of which each takes every 32nd position. Groups x: batches and,
 // neighbouring, columns; z: splits of K.
@@ -225,18 +244,7 @@ TK_FN void gemv(TK_CTX c, TK_GLOBAL const T* a, TK_GLOBAL const T* b, TK_GLOBAL 
       }
     }
   }
-  TK_SHARED float* all = (TK_SHARED float*)s.v;  // [8 warps, ROWS, columns]
-  TK_UNROLL for (int m = 0; m < ROWS; ++m) {
-    tk_vec<4> r;
-    TK_UNROLL for (int j = 0; j < 4; ++j) {
-      float v = sum.v[m][j];
-      v = v + tk_warp_xor(c, v, 16);
-      r.v[j] = v + tk_warp_xor(c, v, 8);
-    }
-    if (c.lane < 8) {
-      tk_shared_store4(all + ((int(c.warp) * ROWS + m) * kGemvColumns + tid % 8 * 4), r);
-    }
-  }
+  tk_gemv_share<ROWS>(c, sum, s);
   tk_gemv_finish<ROWS>(c, n0, batch, bias, slope, residual, partial, y, p, s);
 }
 
