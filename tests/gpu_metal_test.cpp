@@ -7,8 +7,10 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include "base/error.hpp"
+#include "gpu/block_plan.hpp"
 #include "gpu/conv_plan.hpp"
 #include "gpu/gemm_plan.hpp"
 #include "gpu/kernels/copy_params.hpp"
@@ -354,6 +356,37 @@ TEST_F(GpuMetal, OwnProductsAgreeWithThePortableKernels) {
           test::expect_close(run(*own), got, 0, 0, what + " again");
         }
       }
+    }
+  }
+}
+
+// The portable kernel adds the same terms in the same order: the same bits.
+TEST_F(GpuMetal, OwnProductsOf4BitsAreThePortableOnes) {
+  const auto portable = make_metal_device({"", false}), own = make_metal_device();
+  for (const BlockDesc d :
+       {BlockDesc{1, 40, 75, 16, 4, true}, BlockDesc{1, 33, 2100, 128, 4, false},
+        BlockDesc{3, 64, 4100, 32, 4, true}, BlockDesc{4, 30, 64, 16, 4, false},
+        BlockDesc{5, 70, 301, 64, 4, true}, BlockDesc{8, 32, 256, 256, 4, true}}) {
+    const std::int64_t blocks = (d.K + d.block_size - 1) / d.block_size;
+    std::mt19937 random(static_cast<unsigned>(d.K));
+    const auto bytes = [&](std::int64_t n) {
+      std::vector<std::uint8_t> v(static_cast<std::size_t>(n));
+      for (std::uint8_t& b : v) b = static_cast<std::uint8_t>(random());
+      return v;
+    };
+    const auto numbers = bytes(d.N * blocks * d.block_size / 2),
+               zeros = bytes(d.N * (blocks + 1) / 2 + d.N);
+    const Tensor scales = test::random_tensor(DType::F32, {d.N * blocks}, 7);
+    const Tensor packed = test::bytes_tensor(
+        DType::U8, pack_blocks(d, numbers.data(), scales.span<float>(), zeros.data()));
+    for (const DType type : {DType::F32, DType::F16}) {
+      const Tensor x = test::random_tensor(type, {d.M, d.K}, 8);
+      const BlockPlan plan(d, type, {}, "gemv");
+      const auto run = [&](Device& device) {
+        return result_of(device, plan, type, x, packed, d.M, d.N);
+      };
+      test::expect_close(run(*own), run(*portable), 0, 0,
+                         fmt::format("{}x{}x{} {}", d.M, d.N, d.K, plan.name()));
     }
   }
 }

@@ -120,3 +120,7 @@ TK_FN void block_unpack(TK_CTX c, TK_GLOBAL const tk_u32* packed, TK_GLOBAL T* b
 }
 
 }  // namespace tk
+
+#ifdef TK_OWN_KERNELS
+#include "gpu/metal/block_gemv_pairs.hpp"
+#endif
