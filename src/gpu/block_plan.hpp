@@ -37,7 +37,8 @@ class BlockPlan {
   BlockPlan(const BlockDesc& desc, DType type, const EpilogueDesc& epilogue = {},
             std::string_view variant = {});
 
-  // "block_gemv_4_b4" or "block_unpack_b4", with "/2" for two splits of K or two parts.
+  // "block_gemv_4" (up to 4 rows; "block_gemv_4/2" with two splits of K) or "block_unpack/3" (three
+  // parts of the columns).
   const std::string& name() const { return name_; }
   std::size_t workspace_bytes() const;
 
