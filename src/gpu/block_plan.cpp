@@ -104,10 +104,17 @@ std::vector<std::byte> pack_blocks(const BlockDesc& d, const std::uint8_t* numbe
   std::vector<std::byte> out(static_cast<std::size_t>(l.bytes));
   const std::int64_t row = l.blocks * l.words_per_block * 4;
   const std::int64_t zero_bytes = divide_up(l.blocks * d.bits, 8);
-  for (std::int64_t n = 0; n < d.N; ++n) {
-    for (std::int64_t w = 0; w < l.words; ++w) {
-      std::memcpy(out.data() + (w * l.stride + n) * 4, numbers + n * row + w * 4, 4);
+  // Few words of each column at a time: lines a power of two apart share a set of the cache.
+  constexpr std::int64_t kWords = 8;
+  for (std::int64_t first = 0; first < l.words; first += kWords) {
+    const std::int64_t last = std::min(first + kWords, l.words);
+    for (std::int64_t n = 0; n < d.N; ++n) {
+      for (std::int64_t w = first; w < last; ++w) {
+        std::memcpy(out.data() + (w * l.stride + n) * 4, numbers + n * row + w * 4, 4);
+      }
     }
+  }
+  for (std::int64_t n = 0; n < d.N; ++n) {
     for (std::int64_t b = 0; b < l.blocks; ++b) {
       const std::int64_t to = b * l.stride + n, at = b * d.bits;
       std::memcpy(out.data() + l.scales + to * 4,
