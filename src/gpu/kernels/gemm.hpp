@@ -5,20 +5,6 @@
 
 namespace tk {
 
-// Up to four elements `stride` apart.
-template <class T>
-TK_FN void tk_load_strided(TK_GLOBAL const T* p, int stride, int valid, bool vectors,
-                           TK_LOCAL tk_vec<4>& r) {
-  tk_fill_vec(0.0f, r);
-  if (vectors) {
-    if (valid > 0) tk_load_vec(p, r);
-  } else {
-    TK_UNROLL for (int i = 0; i < 4; ++i) {
-      if (i < valid) r.v[i] = tk_load(p + tk_i64(i) * stride);
-    }
-  }
-}
-
 // Threads take fours along the axis that `along` names; the passes of a stage advance on the other.
 template <class T, class S>
 struct tk_gemm_operands {

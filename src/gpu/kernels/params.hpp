@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gpu/dialect/types.hpp"
+#include "gpu/kernels/attention_params.hpp"
 #include "gpu/kernels/copy_params.hpp"
 #include "gpu/kernels/elementwise_params.hpp"
 #include "gpu/kernels/index_params.hpp"

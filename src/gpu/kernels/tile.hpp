@@ -67,6 +67,20 @@ TK_FN int tk_tile_column(int tid) {
   return (warp % S::kWarpsAcross * S::kLanesAcross + lane % S::kLanesAcross) * 4;
 }
 
+// Up to four elements `stride` apart.
+template <class T>
+TK_FN void tk_load_strided(TK_GLOBAL const T* p, int stride, int valid, bool vectors,
+                           TK_LOCAL tk_vec<4>& r) {
+  tk_fill_vec(0.0f, r);
+  if (vectors) {
+    if (valid > 0) tk_load_vec(p, r);
+  } else {
+    TK_UNROLL for (int i = 0; i < 4; ++i) {
+      if (i < valid) r.v[i] = tk_load(p + tk_i64(i) * stride);
+    }
+  }
+}
+
 // Fours that run along K, stored across the rows of shared memory; and those that do not.
 TK_FN void tk_store_across(TK_SHARED float* s, int stride, int k, int at,
                            TK_LOCAL const tk_vec<4>& r) {

@@ -1,6 +1,6 @@
-// Matrix products by the matrix units of Apple's GPUs. In place of tk_tile_sum of gpu/kernels/tile.hpp,
-// for the same tiles: the stages in shared memory and what each thread gets of the results are the
-// same, so that operands and epilogues need not know.
+// Matrix products by the matrix units of Apple's GPUs. In place of tk_tile_sum of
+// gpu/kernels/tile.hpp, for the same tiles: the stages in shared memory and what each thread gets
+// of the results are the same, so that operands and epilogues need not know.
 #pragma once
 
 namespace tk {
@@ -17,6 +17,19 @@ struct tk_blocks {
   };
   simdgroup_float8x8 v[kFours][S::kGroups][kDown][kAcross];
 };
+
+template <class S>
+inline void tk_blocks_clear(thread tk_blocks<S>& sum) {
+  typedef tk_blocks<S> B;
+  TK_UNROLL for (int i = 0; i < B::kFours; ++i) {
+    TK_UNROLL for (int g = 0; g < S::kGroups; ++g) {
+      TK_UNROLL for (int q = 0; q < B::kDown * B::kAcross; ++q) {
+        sum.v[i][g][q / B::kAcross][q % B::kAcross] =
+            make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+      }
+    }
+  }
+}
 
 // `a` and `b` are a stage at the simdgroup's first row and column; a lies by columns.
 template <class S>
@@ -81,22 +94,14 @@ inline void tk_tile_sum(TK_CTX c, device const T* a, device const T* b, constant
                         thread typename L::State& state,
                         thread tk_results<S::kRows, S::kGroups, 4>& results) {
   static_assert(S::kThreads * 16 <= 2 * (S::kSharedA + S::kSharedB), "room for all results");
-  typedef tk_blocks<S> B;
   const int tid = int(c.tid.x), start = tid & ~31;  // the first thread of the simdgroup
   threadgroup float* sa = (threadgroup float*)s.a;
   threadgroup float* sb = (threadgroup float*)s.b;
   threadgroup const float* ra = sa + tk_tile_row<S>(start);
   threadgroup const float* rb = sb + tk_tile_column<S>(start);
   tk_vec<4> na[S::kLoadsA], nb[S::kLoadsB];
-  B sum;
-  TK_UNROLL for (int i = 0; i < B::kFours; ++i) {
-    TK_UNROLL for (int g = 0; g < S::kGroups; ++g) {
-      TK_UNROLL for (int q = 0; q < B::kDown * B::kAcross; ++q) {
-        sum.v[i][g][q / B::kAcross][q % B::kAcross] =
-            make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-      }
-    }
-  }
+  tk_blocks<S> sum;
+  tk_blocks_clear(sum);
   L::load(a, b, p, state, na, nb);
   L::store(tid, p, na, nb, sa, sb);
   TK_BARRIER(c);
