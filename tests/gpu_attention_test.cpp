@@ -31,27 +31,47 @@ struct Inputs {
   }
 };
 
-Tensor on_device(const Attention& op, const Inputs& in, Device& device = test::gpu_device()) {
+AttentionDesc desc_of(const Attention& op, const Inputs& in) {
+  return attention_desc(op, op.offset.value(), in.q.shape(), in.k.shape(), in.v.shape(),
+                        in.mask ? std::optional(in.mask->shape()) : std::nullopt);
+}
+
+Tensor on_device(const Attention& op, const Inputs& in, std::string_view variant = {},
+                 Device& device = test::gpu_device()) {
   GpuRun gpu(device);
+  const AttentionPlan plan(desc_of(op, in), in.q.dtype(), variant);
   const auto q = gpu.put(in.q), k = gpu.put(in.k), v = gpu.put(in.v);
   const Shape& s = in.q.shape();
   const auto y = gpu.make(in.q.dtype(), {s[0], s[1], s[2], in.v.shape()[3]});
-  std::optional<Shape> mask;
+  const auto bytes = static_cast<std::int64_t>(plan.workspace_bytes());
+  const auto workspace = gpu.make(DType::U8, {bytes});
   AttentionAddresses at{q.address(), k.address(), v.address(), 0, y.address()};
-  if (in.mask) {
-    mask = in.mask->shape();
-    at.mask = gpu.put(*in.mask).address();
-  }
-  const auto desc =
-      attention_desc(op, op.offset.value(), s, in.k.shape(), in.v.shape(), std::move(mask));
-  AttentionPlan(desc, in.q.dtype()).run(gpu.queue(), at, "an attention");
+  if (in.mask) at.mask = gpu.put(*in.mask).address();
+  plan.run(gpu.queue(), at, workspace.address(), "an attention");
   return gpu.get(y);
 }
 
+// Every variant; that for few queries where they are, as it takes a group a row.
+std::vector<std::string> variants(const Attention& op, const Inputs& in) {
+  const Shape& q = in.q.shape();
+  std::vector<std::string> all;
+  for (const std::string& name : attention_variants(desc_of(op, in))) {
+    if (name == "few" && q[0] * q[1] * q[2] > 100) continue;
+    all.push_back(name);
+    if (name == "few" && op.left < 0 && op.right < 0 && in.k.shape()[2] > 512)
+      all.emplace_back("few/3");
+  }
+  return all;
+}
+
 void expect_reference(const Attention& op, const Inputs& in) {
-  expect_close(on_device(op, in), evaluate(op, in.list()).front(),
-               fmt::format("{} window {} {} offset {} softcap {}", in.str(), op.left, op.right,
-                           op.offset.value(), op.softcap));
+  const Tensor want = evaluate(op, in.list()).front();
+  for (const std::string& variant : variants(op, in)) {
+    expect_close(on_device(op, in, variant), want,
+                 fmt::format("{} window {} {} offset {} softcap {} {}", in.str(), op.left, op.right,
+                             op.offset.value(), op.softcap, variant));
+    if (testing::Test::HasFatalFailure()) return;
+  }
 }
 
 // [batch, heads, queries, size], keys of `kv_heads` heads, values of `width` columns.
@@ -88,11 +108,11 @@ Tensor mask_of(DType type, const Shape& shape, std::uint32_t seed) {
 }
 
 constexpr Sizes kSizes[] = {
-    {1, 1, 1, 1, 1, 1, 1},       {1, 2, 1, 3, 5, 2, 3},        {3, 4, 2, 65, 63, 64, 64},
-    {1, 1, 1, 64, 128, 80, 80},  {2, 3, 3, 130, 70, 128, 128}, {1, 2, 2, 17, 1025, 24, 33},
-    {1, 1, 1, 1025, 129, 16, 8}, {1, 4, 1, 1, 200, 64, 64},    {1, 2, 2, 66, 66, 65, 130},
-    {1, 1, 1, 20, 90, 130, 97},  {1, 1, 1, 9, 16, 300, 260},   {2, 6, 2, 2, 64, 96, 96},
-    {1, 2, 1, 5, 7, 0, 4},
+    {1, 1, 1, 1, 1, 1, 1},      {1, 2, 1, 3, 5, 2, 3},        {3, 4, 2, 65, 63, 64, 64},
+    {1, 1, 1, 64, 128, 80, 80}, {2, 3, 3, 130, 70, 128, 128}, {1, 2, 2, 17, 1025, 24, 33},
+    {1, 8, 2, 1, 1025, 64, 64}, {1, 1, 1, 1025, 129, 16, 8},  {1, 4, 1, 1, 200, 64, 64},
+    {1, 2, 2, 66, 66, 65, 130}, {1, 1, 1, 20, 90, 130, 97},   {1, 1, 1, 9, 16, 300, 260},
+    {2, 6, 2, 2, 64, 96, 96},   {1, 2, 1, 5, 7, 0, 4},
 };
 
 TEST(GpuAttention, EveryKindOfShape) {
@@ -163,7 +183,7 @@ TEST(GpuAttention, WindowsOffsetsAndSoftcap) {
 
 // What a row may not read, NaN or infinite, does not show in it; what it may read does.
 TEST(GpuAttention, NansAndInfinities) {
-  const Sizes s{1, 2, 2, 80, 150, 16, 40};
+  const Sizes s{1, 1, 1, 80, 300, 16, 40};
   for (const float special : {std::numeric_limits<float>::quiet_NaN(), kInf, -kInf}) {
     for (const int where : {0, 1, 2, 3}) {
       for (const std::int64_t right : {-1, 0}) {
@@ -232,9 +252,8 @@ TEST(GpuAttention, OperandsThatAreNotAligned) {
   GpuRun gpu;
   const auto q = gpu.put(shifted(in.q)), k = gpu.put(shifted(in.k)), v = gpu.put(shifted(in.v)),
              y = gpu.make(DType::F32, {1, 1, s.queries, s.width});
-  const auto desc = attention_desc(attention(s), 0, in.q.shape(), in.k.shape(), in.v.shape(), {});
-  AttentionPlan(desc, DType::F32)
-      .run(gpu.queue(), {q.address() + 4, k.address() + 4, v.address() + 4, 0, y.address()},
+  AttentionPlan(desc_of(attention(s), in), DType::F32, "tile_32")
+      .run(gpu.queue(), {q.address() + 4, k.address() + 4, v.address() + 4, 0, y.address()}, 0,
            "an attention");
   expect_close(gpu.get(y), evaluate(attention(s), in.list()).front(), "unaligned");
 }
@@ -252,9 +271,9 @@ TEST(GpuAttention, MetalsOwnKernelsAgreeWithThePortableOnes) {
         Attention op = attention(s);
         op.right = right;
         const double part = type == DType::F32 ? 2e-6 : 1e-3;
-        const Tensor got = on_device(op, in, *own);
-        expect_close(got, on_device(op, in, *portable), part, part, in.str());
-        expect_close(on_device(op, in, *own), got, 0, 0, in.str() + " again");
+        const Tensor got = on_device(op, in, "", *own);
+        expect_close(got, on_device(op, in, "", *portable), part, part, in.str());
+        expect_close(on_device(op, in, "", *own), got, 0, 0, in.str() + " again");
       }
     }
   }
@@ -275,6 +294,29 @@ TEST(GpuAttention, RefusesWhatItDoesNotCompute) {
   EXPECT_TRUE(refused(d, DType::BF16));
   d.k = d.v = {1, 1, 1 << 28, 8};
   EXPECT_TRUE(refused(d, DType::F32));
+}
+
+TEST(GpuAttention, FewQueriesShareOutTheKeys) {
+  AttentionDesc d;
+  d.q = {1, 8, 1, 64};
+  d.k = d.v = {1, 2, 4096, 64};
+  EXPECT_EQ(AttentionPlan(d, DType::F16).name(), "few/16");
+  // A window of 600 keys.
+  d.left = 599;
+  d.right = 0;
+  d.offset = 4095;
+  EXPECT_EQ(AttentionPlan(d, DType::F16).name(), "few/3");
+  // More rows than there is room for at a time; more queries than a tile has.
+  d.q = {64, 8, 1, 64};
+  d.k = d.v = {64, 2, 4096, 64};
+  d.left = -1;
+  EXPECT_EQ(AttentionPlan(d, DType::F16).name(), "few");
+  d.q = {64, 8, 65, 64};
+  EXPECT_EQ(AttentionPlan(d, DType::F16).name(), "tile_64");
+  EXPECT_EQ(AttentionPlan(d, DType::F16, "few").name(), "few");
+  EXPECT_THROW(AttentionPlan(d, DType::F16, "tile_32"), Error);
+  EXPECT_THROW(AttentionPlan(d, DType::F16, "few/0"), Error);
+  EXPECT_THROW(AttentionPlan(d, DType::F16, "few/99"), Error);
 }
 
 }  // namespace

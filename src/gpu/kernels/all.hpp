@@ -15,4 +15,4 @@
 #include "gpu/kernels/depthwise_ring.hpp"
 #include "gpu/kernels/gemm.hpp"
 #include "gpu/kernels/block.hpp"
-#include "gpu/kernels/attention.hpp"
+#include "gpu/kernels/attention_few.hpp"

@@ -1,4 +1,4 @@
-#include "gpu/kernels/attention.hpp"
+#include "gpu/kernels/attention_few.hpp"
 
 using namespace tk;
 #define TK_ENTRY TK_KERNEL
