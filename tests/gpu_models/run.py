@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Whole vision models on the simulated device, or another: every convolution, pool and resize on it, one
 device-to-host sync a run, the answers of the CPU; converted to f16, as near to the f32 answers as ONNX
-Runtime's f16, or, for graphs of TensorFlow, as rounding explains. Models come from tests/models and, where it is there,
-$TREADLE_MODELS (default: ../shared/models); the others are skipped and counted.
+Runtime's f16, or, for graphs of TensorFlow, as rounding explains. Small graphs with attention: all of
+them on the device, one sync, the answers of ONNX Runtime. Models come from tests/models and, where it is
+there, $TREADLE_MODELS (default: ../shared/models); the others are skipped and counted.
 
 Usage: run.py --treadle PROGRAM [--target sim] [--skip MODEL]
 """
@@ -18,10 +19,11 @@ try:
     import numpy
     import onnx
     import onnxruntime
+    from attention_graph import GRAPHS
     from half_graph import rewritten
     from onnxruntime.transformers.float16 import convert_float_to_float16
 except ImportError:  # without the environment of scripts/setup.sh
-    onnxruntime = None
+    onnxruntime, GRAPHS = None, {}
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -177,6 +179,24 @@ def check_half_tf(program, target, file, shape, window, ops, scratch):
         expect_near(output, ours[output], want.astype(numpy.float64), HALF_TF_TOLERANCE)
 
 
+def check_attention(program, target, file, feeds, scratch):
+    """All of the graph on the device, with one sync, and the answers of ONNX Runtime."""
+    inputs = []
+    for name, x in feeds.items():
+        inputs += ["--input", f"{name}={pathlib.Path(scratch) / name}.npy"]
+        numpy.save(inputs[-1].partition("=")[2], x)
+    result = pathlib.Path(scratch) / "attention.npz"
+    ran = json.loads(call(program, "run", file, *inputs, "--target", target, "--explain", "--json", "--output", result))
+    expect(any(s["op"] == "Attention" for s in ran["explain"]), "no step Attention")
+    elsewhere = [f"{s['node']} ({s['why_not']})" for s in ran["explain"] if s["device"] != target and s["op"] != "Copy"]
+    expect(not elsewhere, "not on the device: " + ", ".join(elsewhere))
+    expect(ran["syncs"] == 1, f"{ran['syncs']} syncs a run, expected 1")
+    session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    ours = numpy.load(result)
+    for output, want in zip(session.get_outputs(), session.run(None, feeds)):
+        expect_near(output.name, ours[output.name], want.astype(numpy.float64), 2e-3 if want.itemsize == 2 else 1e-5)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--treadle", required=True)
@@ -189,6 +209,11 @@ def main():
     for run, models in ((check_half, HALF), (check_half_tf, HALF_TF)):
         cases += [(name, f"{name} in f16", run, what) for name, *what in models]
     with tempfile.TemporaryDirectory() as scratch:
+        for name, make in GRAPHS.items():
+            model, feeds = make(numpy.random.default_rng(7))
+            found[name] = pathlib.Path(scratch) / f"{name}.onnx"
+            onnx.save(model, found[name])
+            cases.append((name, name, check_attention, (feeds,)))
         for name, label, run, what in cases:
             if name not in found or name in arguments.skip or (run is not check and onnxruntime is None):
                 skipped.append(label)
