@@ -236,26 +236,34 @@ class FewRows {
       }
     }
     if (!is_pass(args_.epilogue.act)) return;
-    const std::int64_t column = first * l_.lanes, n = std::min(last * l_.lanes, args_.shape.N);
-    const Epilogue e = columns_from(args_.epilogue, column);
-    for (std::int64_t r = 0; r < args_.rows; ++r) {
-      finish_row(e, args_.y + r * args_.shape.N + column,
-                 e.residual ? e.residual + r * e.residual_stride : nullptr, n - column);
+    const std::int64_t column = first * l_.lanes;
+    for (std::int64_t i = 0; i < tiles_; ++i) {
+      float* c[kMaxDotRows];
+      const float* residual[kMaxDotRows] = {};
+      const std::int64_t row = begin(i), height = begin(i + 1) - row;
+      locate(row, height, c, residual);
+      finish_rows(args_.epilogue, c, residual, height, column,
+                  std::min(last * l_.lanes, args_.shape.N) - column);
     }
   }
 
  private:
   std::int64_t begin(std::int64_t tile) const { return args_.rows * tile / tiles_; }
 
+  void locate(std::int64_t row, std::int64_t height, float** c, const float** residual) const {
+    const Epilogue& e = args_.epilogue;
+    for (std::int64_t r = 0; r < height; ++r) {
+      c[r] = args_.y + (row + r) * args_.shape.N;
+      if (e.residual) residual[r] = e.residual + (row + r) * e.residual_stride;
+    }
+  }
+
   void finish(std::int64_t column, std::int64_t row, int height, const float* sums) const {
     const Epilogue& e = args_.epilogue;
     const bool pass = is_pass(e.act);
     float* c[kMaxDotRows];
     const float* residual[kMaxDotRows] = {};
-    for (int r = 0; r < height; ++r) {
-      c[r] = args_.y + (row + r) * args_.shape.N;
-      if (e.residual) residual[r] = e.residual + (row + r) * e.residual_stride;
-    }
+    locate(row, height, c, residual);
     DotTile tile;
     tile.c = c;
     tile.residual = e.residual && (!pass || e.residual_before_act) ? residual : nullptr;
