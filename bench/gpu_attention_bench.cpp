@@ -126,7 +126,7 @@ void row(Bench& bench, const Row& r, DType type) {
   std::string others;
   for (const std::string& variant : attention_variants(d)) {
     // A group a row is far from what so many rows are to run on.
-    if (variant == "few" && r.queries > 64) continue;
+    if (variant == "few" && r.queries > 512) continue;
     others += fmt::format("{}{}: {:.2f}", others.empty() ? "" : ", ", variant,
                           bench.fused(d, type, variant));
   }

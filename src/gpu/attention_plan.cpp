@@ -17,9 +17,10 @@ constexpr std::uint32_t kTileThreads = 128;
 constexpr std::int64_t kTileRows = 64, kTileWidths[] = {32, 64, 96, 128};
 // A group of `attention_few`: threads, and elements of q and of v at most.
 constexpr std::int64_t kFewThreads = 256;
-// Up to how many queries it is faster by estimate: it reads keys and values for each of them, where
-// a tile computes 64 queries whether there are so many or not; many groups hide some of that.
-constexpr std::int64_t kFewQueries = 4, kFewQueriesAlone = 16, kMultiprocessors = 132;
+// Where it is faster on an H200 (bench/results/gpu-h200.md). It reads keys and values for each query,
+// where a tile computes 64 queries whether there are so many or not; and tiles of few queries leave
+// multiprocessors idle, as their keys are not split.
+constexpr std::int64_t kFewQueries = 14, kFewRows = 3584;
 constexpr std::int64_t kMostSplits = 64;
 constexpr std::int64_t kLimit = (std::int64_t{1} << 31) - 2048;
 
@@ -71,8 +72,7 @@ bool takes_few(const AttentionDesc& d) {
          rows <= kLimit / std::max<std::int64_t>(d.v[3], 1);
 }
 bool prefers_few(const AttentionDesc& d) {
-  const bool alone = d.q[0] * d.q[1] < kMultiprocessors;
-  return takes_few(d) && d.q[2] <= (alone ? kFewQueriesAlone : kFewQueries);
+  return takes_few(d) && (d.q[2] <= kFewQueries || d.q[0] * d.q[1] * d.q[2] <= kFewRows);
 }
 
 }  // namespace
