@@ -3,7 +3,11 @@ add_library(treadle_options INTERFACE)
 target_compile_options(treadle_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Werror
   -ffunction-sections -fdata-sections -fno-math-errno -ffp-contract=off)
-target_link_options(treadle_options INTERFACE -Wl,--gc-sections)
+if(APPLE)
+  target_link_options(treadle_options INTERFACE -Wl,-dead_strip)
+else()
+  target_link_options(treadle_options INTERFACE -Wl,--gc-sections)
+endif()
 if(TREADLE_SANITIZE)
   target_compile_options(treadle_options INTERFACE
     -fsanitize=${TREADLE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all

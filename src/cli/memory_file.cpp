@@ -1,18 +1,28 @@
 #include "cli/memory_file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#if !defined(__linux__)
+#include <filesystem>
+#endif
 
 #include "base/error.hpp"
 
 namespace treadle::cli {
 
-MemoryFile::MemoryFile(const char* name) : fd_(memfd_create(name, MFD_CLOEXEC)) {
+#if defined(__linux__)
+
+MemoryFile::MemoryFile(const char* name)
+    : fd_(memfd_create(name, MFD_CLOEXEC)), path_(fmt::format("/proc/{}/fd/{}", getpid(), fd_)) {
   check(fd_ >= 0, ErrorKind::Io, "memfd_create: {}", std::strerror(errno));
 }
 
@@ -20,9 +30,22 @@ MemoryFile::~MemoryFile() {
   close(fd_);
 }
 
-std::string MemoryFile::path() const {
-  return fmt::format("/proc/{}/fd/{}", getpid(), fd_);
+#else
+
+MemoryFile::MemoryFile(const char* name)
+    : path_((std::filesystem::temp_directory_path() / fmt::format("treadle-{}-XXXXXX", name))
+                .string()) {
+  fd_ = mkstemp(path_.data());
+  check(fd_ >= 0, ErrorKind::Io, "{}: {}", path_, std::strerror(errno));
+  fcntl(fd_, F_SETFD, FD_CLOEXEC);
 }
+
+MemoryFile::~MemoryFile() {
+  close(fd_);
+  unlink(path_.c_str());
+}
+
+#endif
 
 std::string MemoryFile::content(std::size_t most) const {
   const off_t written = std::max(lseek(fd_, 0, SEEK_END), off_t{0});

@@ -1,6 +1,6 @@
-// A file that is only in memory, for what other programs write: nobody has to read it while they
-// run, as with a pipe, and nothing stays behind when this process is killed, as with a file of a
-// disk.
+// A file for what other programs write: nobody has to read it while they run, as with a pipe. On
+// Linux it is only in memory, and nothing stays behind when this process is killed; elsewhere it is
+// a temporary file, which the destructor removes.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,13 @@ class MemoryFile {
   // Closed in programs that this process starts.
   int fd() const { return fd_; }
   // By which other processes open it, as long as this one lives.
-  std::string path() const;
+  const std::string& path() const { return path_; }
   // What was written, up to `most` bytes.
   std::string content(std::size_t most = std::size_t{16} << 20) const;
 
  private:
   int fd_;
+  std::string path_;
 };
 
 }  // namespace treadle::cli

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
 
 #include <algorithm>
 #include <cerrno>
@@ -39,7 +41,9 @@ class Descriptor {
 // Between fork and exec: only what is safe there.
 [[noreturn]] void become(char* const* argv, int out, int err, int failure) {
   setpgid(0, 0);
+#if defined(__linux__)
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
   const int null = open("/dev/null", O_RDONLY);
   dup2(null, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
@@ -50,10 +54,19 @@ class Descriptor {
   _exit(127);
 }
 
+// Becomes readable when the process has ended; −1 where the system has no such thing.
+int open_process([[maybe_unused]] pid_t pid) {
+#if defined(__linux__)
+  return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+#else
+  return -1;
+#endif
+}
+
 // True when the child has ended before the time is over; it is left to be waited for.
 bool ends_within(pid_t pid, double seconds) {
   const Timer timer;
-  const Descriptor handle(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  const Descriptor handle(open_process(pid));
   for (;;) {
     siginfo_t info{};
     if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&

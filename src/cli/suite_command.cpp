@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "cli/command.hpp"
 #include "cli/instructions.hpp"
+#include "cli/process.hpp"
 #include "cli/suite_probe.hpp"
 #include "cli/suite_run.hpp"
 #include "cli/suite_summary.hpp"
@@ -54,9 +55,7 @@ class Lines {
 
 std::vector<SuiteProgram> ask_programs(const Args& args) {
   std::vector<SuiteProgram> out;
-  // The link rather than what it leads to: a build that replaces the file does not change what
-  // runs.
-  if (args.programs.empty()) out.push_back(ask_program("/proc/self/exe"));
+  if (args.programs.empty()) out.push_back(ask_program(own_program()));
   for (const std::string& path : args.programs) out.push_back(ask_program(path));
   return out;
 }

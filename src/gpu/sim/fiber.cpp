@@ -27,12 +27,19 @@
 // was saved.
 extern "C" void treadle_fiber_swap(void** save, void* load);
 #endif
+#if defined(__APPLE__)
+#define TREADLE_SWAP_BEGIN                          \
+  ".text\n.p2align 2\n.globl _treadle_fiber_swap\n" \
+  ".private_extern _treadle_fiber_swap\n_treadle_fiber_swap:\n"
+#define TREADLE_SWAP_END ""
+#else
+#define TREADLE_SWAP_BEGIN                         \
+  ".text\n.p2align 2\n.globl treadle_fiber_swap\n" \
+  ".hidden treadle_fiber_swap\n.type treadle_fiber_swap,%function\ntreadle_fiber_swap:\n"
+#define TREADLE_SWAP_END ".size treadle_fiber_swap,.-treadle_fiber_swap\n"
+#endif
 #if defined(__x86_64__) && !defined(TREADLE_FIBER_UCONTEXT)
-asm(R"(.text
-.globl treadle_fiber_swap
-.hidden treadle_fiber_swap
-.type treadle_fiber_swap,@function
-treadle_fiber_swap:
+asm(TREADLE_SWAP_BEGIN R"(
   pushq %rbp
   pushq %rbx
   pushq %r12
@@ -48,14 +55,9 @@ treadle_fiber_swap:
   popq %rbx
   popq %rbp
   ret
-.size treadle_fiber_swap,.-treadle_fiber_swap
-)");
+)" TREADLE_SWAP_END);
 #elif defined(__aarch64__) && !defined(TREADLE_FIBER_UCONTEXT)
-asm(R"(.text
-.globl treadle_fiber_swap
-.hidden treadle_fiber_swap
-.type treadle_fiber_swap,%function
-treadle_fiber_swap:
+asm(TREADLE_SWAP_BEGIN R"(
   sub sp, sp, #160
   stp x19, x20, [sp, #0]
   stp x21, x22, [sp, #16]
@@ -82,8 +84,7 @@ treadle_fiber_swap:
   ldp d14, d15, [sp, #144]
   add sp, sp, #160
   ret
-.size treadle_fiber_swap,.-treadle_fiber_swap
-)");
+)" TREADLE_SWAP_END);
 #endif
 
 namespace treadle::gpu::sim {

@@ -2,6 +2,9 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
+#if defined(__APPLE__)
+#include <mach/mach.h>
+#endif
 
 #include <algorithm>
 #include <cstdlib>
@@ -32,6 +35,15 @@ std::size_t page_bytes() {
 }
 
 // What the kernel could hand out without swapping.
+#if defined(__APPLE__)
+std::size_t free_bytes() {
+  vm_statistics64_data_t pages{};
+  mach_msg_type_number_t count = HOST_VM_INFO64_COUNT;
+  const auto to = reinterpret_cast<host_info64_t>(&pages);
+  if (host_statistics64(mach_host_self(), HOST_VM_INFO64, to, &count) != KERN_SUCCESS) return 0;
+  return (std::size_t{pages.free_count} + pages.inactive_count) * page_bytes();
+}
+#else
 std::size_t free_bytes() {
   std::ifstream file("/proc/meminfo");
   std::string name, unit;
@@ -42,6 +54,7 @@ std::size_t free_bytes() {
   const long pages = sysconf(_SC_AVPHYS_PAGES);
   return pages < 0 ? 0 : static_cast<std::size_t>(pages) * page_bytes();
 }
+#endif
 
 [[maybe_unused]] bool all_fresh(const char* begin, const char* end) {
   return std::all_of(begin, end, [](char c) { return static_cast<unsigned char>(c) == kFresh; });
